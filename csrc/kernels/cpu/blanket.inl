@@ -1,0 +1,127 @@
+// 1 - x, clamped like the factors of the evidence.
+static inline double factor(float strength, double weight) {
+    const double value = 1.0 - static_cast<double>(strength) * weight;
+    return value < kMinFactor ? kMinFactor : value;
+}
+
+static inline int32_t inverse(int32_t relation, int32_t num_relations) {
+    return relation < num_relations ? relation + num_relations : relation - num_relations;
+}
+
+static void reserve_groups(BlanketScratch& scratch, int64_t bound) {
+    scratch.neighborhood.reserve_nodes(bound);
+    scratch.weight.reserve(bound);
+    scratch.rest.reserve(bound);
+    scratch.product.reserve(bound);
+    scratch.reached.reserve(bound);
+    scratch.group_of.reserve(bound);
+}
+
+// Files every belief of every neighbour but the row itself as a group, once per edge to the neighbour:
+// edges to one neighbour are adjacent in the row and share its groups. Returns the number of groups.
+// Seen from the neighbour, the edge runs the other way: nodes carry the index of the inverse relation.
+static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t degree, int64_t row,
+                           BlanketScratch& scratch) {
+    int64_t groups = 0;
+    int64_t first_group = 0;
+    for (int32_t j = 0; j < degree; ++j) {
+        const int32_t neighbor = edges[j].neighbor;
+        if (neighbor == row) continue;
+        const int64_t first = args.beliefs.indptr[neighbor];
+        const int64_t count = args.beliefs.indptr[neighbor + 1] - first;
+        if (j == 0 || edges[j - 1].neighbor != neighbor) {
+            first_group = groups;
+            groups += count;
+        }
+        const int32_t relation = inverse(edges[j].relation, args.num_source_relations);
+        const int64_t first_node = scratch.neighborhood.num_nodes;
+        file_beliefs(scratch.neighborhood, args.beliefs, neighbor, source_index(args.relations, relation), j);
+        for (int64_t b = 0; b < count; ++b) {
+            scratch.group_of.data[first_node + b] = static_cast<int32_t>(first_group + b);
+            scratch.weight.data[first_group + b] = args.beliefs.weights[first + b];
+            scratch.rest.data[first_group + b] = args.belief_evidence[first + b];
+            scratch.product.data[first_group + b] = 1.0;
+        }
+    }
+    return groups;
+}
+
+// Calls visit(group, strength) for every node behind the hits of the candidate searched at `position`.
+template <typename Visit>
+static inline void visit_groups(const BlanketArgs& args, const Edge* edges, const BlanketScratch& scratch,
+                                int64_t position, Visit&& visit) {
+    const Node* nodes = scratch.neighborhood.nodes.data;
+    const HitRange hits = hits_of(scratch.neighborhood, position);
+    for (int64_t i = hits.begin; i < hits.end; ++i) {
+        const Hit hit = scratch.neighborhood.hits.data[i];
+        const int32_t relation = inverse(hit.relation, args.num_target_relations);
+        const uint32_t index = target_index(args.relations, relation);
+        for (int32_t n = hit.first_node; n >= 0; n = nodes[n].next) {
+            const uint32_t cell = index + nodes[n].index;
+            visit(scratch.group_of.data[n],
+                  cell < kOutside
+                      ? args.relations.corner[cell]
+                      : search_strength(args.relations,
+                                        inverse(edges[nodes[n].local].relation, args.num_source_relations), relation));
+        }
+    }
+}
+
+// Takes what the row's own beliefs lent to its neighbours out of the neighbours' evidence, and returns
+// the blanket of a candidate that shares nothing.
+static double remove_own_share(const BlanketArgs& args, const Edge* edges, int64_t row, int64_t groups,
+                               BlanketScratch& scratch) {
+    const int64_t first = args.beliefs.indptr[row];
+    for (int64_t b = 0; b < args.beliefs.indptr[row + 1] - first; ++b) {
+        const double weight = args.beliefs.weights[first + b];
+        visit_groups(args, edges, scratch, b, [&](int32_t group, Strength strength) {
+            scratch.rest.data[group] += std::log(factor(strength.from1, weight) * factor(strength.from2, weight));
+        });
+    }
+    double base = 0.0;
+    for (int64_t g = 0; g < groups; ++g) {
+        const double rest = scratch.rest.data[g];
+        scratch.rest.data[g] = rest > 0.0 ? std::exp(-rest) : 1.0;
+        base += scratch.weight.data[g] * (1.0 - scratch.rest.data[g]);
+    }
+    return base;
+}
+
+// What "e is the candidate" adds to the compatibility of the neighbours.
+static double candidate_gain(const BlanketArgs& args, const Edge* edges, int64_t position, BlanketScratch& scratch) {
+    int64_t num_reached = 0;
+    visit_groups(args, edges, scratch, position, [&](int32_t group, Strength strength) {
+        const double both = factor(strength.from1, 1.0) * factor(strength.from2, 1.0);
+        if (both == 1.0) return;  // no evidence: an untouched product must mean an unlisted group
+        double& product = scratch.product.data[group];
+        if (product == 1.0) scratch.reached.data[num_reached++] = group;
+        product *= both;
+    });
+    double gain = 0.0;
+    for (int64_t i = 0; i < num_reached; ++i) {
+        const int32_t group = scratch.reached.data[i];
+        double& product = scratch.product.data[group];
+        gain += scratch.weight.data[group] * scratch.rest.data[group] * (1.0 - product);
+        product = 1.0;
+    }
+    return gain;
+}
+
+void blanket_row(const BlanketArgs& args, BlanketScratch& scratch, int64_t row) {
+    const int64_t k = args.candidates.k;
+    const int32_t* candidates = args.candidates.indices + (row - args.rows.begin) * k;
+    float* blanket = args.blanket + (row - args.rows.begin) * k;
+    const Edge* edges = args.source.edges + args.source.indptr[row];
+    const int64_t degree = args.source.indptr[row + 1] - args.source.indptr[row];
+    reserve_groups(scratch, count_beliefs(args.beliefs, edges, edges + degree));
+    const int64_t groups = file_groups(args, edges, degree, row, scratch);
+    const int64_t own = args.beliefs.indptr[row + 1] - args.beliefs.indptr[row];
+    find_hits(args.target, scratch.neighborhood, args.beliefs.targets + args.beliefs.indptr[row], own);
+    find_hits(args.target, scratch.neighborhood, candidates, k);
+    const double base = remove_own_share(args, edges, row, groups, scratch);
+    for (int64_t c = 0; c < k; ++c) {
+        blanket[c] =
+            candidates[c] < 0 ? 0.0f : static_cast<float>(base + candidate_gain(args, edges, own + c, scratch));
+    }
+    forget_row(scratch.neighborhood);
+}

@@ -1,0 +1,106 @@
+#include "scratch.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+namespace stea {
+
+template <typename T>
+Buffer<T>::~Buffer() {
+    std::free(data);
+}
+
+template <typename T>
+void Buffer<T>::reserve(int64_t needed) {
+    if (needed <= capacity) return;
+    const int64_t larger = std::max(needed, 2 * capacity);
+    void* memory = std::realloc(data, static_cast<size_t>(larger) * sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    data = static_cast<T*>(memory);
+    capacity = larger;
+}
+
+template struct Buffer<double>;
+template struct Buffer<int32_t>;
+template struct Buffer<int64_t>;
+template struct Buffer<Node>;
+template struct Buffer<Hit>;
+
+Numbering::Numbering(int64_t range) {
+    number_of.reserve(range);
+    std::fill_n(number_of.data, range, -1);
+    values.reserve(range + 1);
+}
+
+NeighborhoodScratch::NeighborhoodScratch(int64_t num_targets) {
+    first_node.reserve(num_targets);
+    std::fill_n(first_node.data, num_targets, -1);
+    present = static_cast<uint64_t*>(std::calloc(static_cast<size_t>(num_targets / 64 + 1), sizeof(uint64_t)));
+    if (present == nullptr) throw std::bad_alloc();
+}
+
+NeighborhoodScratch::~NeighborhoodScratch() { std::free(present); }
+
+void NeighborhoodScratch::reserve_nodes(int64_t needed) {
+    if (needed > INT32_MAX) throw std::length_error("one entity has more than 2^31 (edge, belief) pairs");
+    nodes.reserve(needed);
+    filed.reserve(needed + 1);  // filing writes one target ahead before it knows whether it is new
+}
+
+void NeighborhoodScratch::reserve_hits(int64_t needed) {
+    hits.reserve(needed + 1);  // scanning writes one hit ahead before it knows whether it is one
+}
+
+CountScratch::CountScratch(const Sizes& sizes)
+    : neighborhood(sizes.num_targets), columns(2 * sizes.num_target_relations) {
+    den.reserve(sizes.num_source_relations);
+    std::fill_n(den.data, sizes.num_source_relations, 0);
+}
+
+namespace {
+
+KeyCount* allocate_slots(uint64_t count) {
+    auto* slots = static_cast<KeyCount*>(std::malloc(count * sizeof(KeyCount)));
+    if (slots == nullptr) throw std::bad_alloc();
+    std::fill_n(slots, count, KeyCount{-1, 0});
+    return slots;
+}
+
+KeyCount& find_slot(KeyCount* slots, uint64_t mask, int64_t key) {
+    uint64_t at = key_slot(key) & mask;
+    while (slots[at].key != key && slots[at].key >= 0) at = (at + 1) & mask;
+    return slots[at];
+}
+
+}  // namespace
+
+KeyCounter::KeyCounter() : slots(allocate_slots(256)), mask(255) {}
+
+KeyCounter::~KeyCounter() { std::free(slots); }
+
+void KeyCounter::flush() {
+    while (2 * static_cast<uint64_t>(size + num_pending) > mask) grow();
+    for (int64_t i = 0; i < num_pending; ++i) __builtin_prefetch(slots + (key_slot(pending[i].key) & mask), 1);
+    for (int64_t i = 0; i < num_pending; ++i) {
+        KeyCount& slot = find_slot(slots, mask, pending[i].key);
+        size += slot.key < 0;
+        slot = KeyCount{pending[i].key, slot.count + pending[i].count};
+    }
+    num_pending = 0;
+}
+
+void KeyCounter::grow() {
+    const uint64_t larger_mask = 4 * mask + 3;
+    KeyCount* larger = allocate_slots(larger_mask + 1);
+    for (uint64_t i = 0; i <= mask; ++i) {
+        if (slots[i].key >= 0) find_slot(larger, larger_mask, slots[i].key) = slots[i];
+    }
+    std::free(slots);
+    slots = larger;
+    mask = larger_mask;
+}
+
+}  // namespace stea

@@ -1,0 +1,136 @@
+// Per-thread working memory. Compiled once, for the baseline CPU: the per-tier code only reads and
+// writes through the plain pointers, so no symbol shared by the linker can hold AVX instructions.
+#pragma once
+
+#include <cstdint>
+
+namespace stea {
+
+// Plain growing memory, uninitialised.
+template <typename T>
+struct Buffer {
+    T* data = nullptr;
+    int64_t capacity = 0;
+
+    Buffer() = default;
+    ~Buffer();
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    void reserve(int64_t needed);  // keeps the contents
+};
+
+// One belief of one neighbour, filed under the believed target.
+struct Node {
+    float weight;    // w(n, n')
+    uint32_t index;  // of the edge's relation in the corner of the relation table
+    int32_t next;    // next node of the same target, -1 at the end
+    int32_t local;   // the edge (or group of edges) e -> n, numbered within the row
+};
+
+// An edge (r', n') of a candidate whose n' is filed.
+struct Hit {
+    int32_t first_node;
+    int32_t relation;  // r'
+};
+
+struct KeyCount {
+    int64_t key;  // -1 = empty
+    int64_t count;
+};
+
+extern template struct Buffer<double>;
+extern template struct Buffer<int32_t>;
+extern template struct Buffer<int64_t>;
+extern template struct Buffer<Node>;
+extern template struct Buffer<Hit>;
+
+// Numbers the distinct values it meets from 0, in order of appearance.
+struct Numbering {
+    Buffer<int32_t> number_of;  // [range] -1 = not met
+    Buffer<int32_t> values;     // [range + 1] value of every number, and room to write one ahead
+    int64_t size = 0;
+
+    explicit Numbering(int64_t range);
+};
+
+struct Sizes {
+    int64_t num_targets;
+    int64_t num_source_relations;  // R
+    int64_t num_target_relations;  // R'
+};
+
+// The neighbourhood of one source row as the target graph would see it: for every target n', the edges
+// (r, n) whose neighbour is believed to be n'. The nodes of one row are few and contiguous, so they stay
+// in the first-level cache; the bitmap answers the common "not filed" there too.
+struct NeighborhoodScratch {
+    uint64_t* present = nullptr;  // bitmap over targets
+    Buffer<int32_t> first_node;   // [targets] of a filed target, -1 otherwise
+    Buffer<int32_t> filed;        // filed targets
+    Buffer<Node> nodes;
+    Buffer<Hit> hits;
+    Buffer<int64_t> hits_end;  // end of the hits of every candidate searched so far
+    int64_t num_filed = 0;
+    int64_t num_nodes = 0;
+    int64_t num_hits = 0;
+    int64_t num_searched = 0;
+
+    explicit NeighborhoodScratch(int64_t num_targets);
+    ~NeighborhoodScratch();
+    void reserve_nodes(int64_t needed);
+    void reserve_hits(int64_t needed);
+};
+
+// Where a key starts looking for its slot (before masking). Static: every translation unit has its own.
+static inline uint64_t key_slot(int64_t key) { return (static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ull) >> 32; }
+
+// Open-addressing map from a non-negative key to an integer sum. Additions are buffered, so that the
+// cache misses of many of them overlap.
+struct KeyCounter {
+    static constexpr int64_t kPending = 256;
+    KeyCount* slots = nullptr;
+    uint64_t mask = 0;
+    int64_t size = 0;
+    int64_t num_pending = 0;
+    KeyCount pending[kPending];
+
+    KeyCounter();
+    ~KeyCounter();
+    KeyCounter(const KeyCounter&) = delete;
+    KeyCounter& operator=(const KeyCounter&) = delete;
+    void flush();  // files the pending additions
+
+  private:
+    void grow();
+};
+
+struct EvidenceScratch {
+    NeighborhoodScratch neighborhood;
+
+    explicit EvidenceScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
+};
+
+struct CountScratch {
+    NeighborhoodScratch neighborhood;
+    Numbering columns;           // target relations met by the row
+    KeyCounter num;              // r * 2R' + r' -> fixed-point num
+    Buffer<int64_t> den;         // [R] fixed-point den
+    Buffer<double> row_weights;  // weights of the row's beliefs, padded for the vector lanes
+    Buffer<double> products;     // [columns, triples of a block]
+    Buffer<int32_t> relations;   // [triples of a block] r
+
+    explicit CountScratch(const Sizes& sizes);
+};
+
+// A group is one belief (n, n') of one neighbour n.
+struct BlanketScratch {
+    NeighborhoodScratch neighborhood;
+    Buffer<double> weight;     // [groups] w(n, n')
+    Buffer<double> rest;       // [groups] L(n, n') without the share of e, then exp(-that)
+    Buffer<double> product;    // [groups] product of the factors that the present candidate adds
+    Buffer<int32_t> reached;   // groups reached by the present candidate
+    Buffer<int32_t> group_of;  // [nodes]
+
+    explicit BlanketScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
+};
+
+}  // namespace stea

@@ -1,0 +1,2 @@
+#define STEA_TIER baseline
+#include "tier_body.inl"

@@ -1,0 +1,25 @@
+// Define STEA_TIER (the tier's namespace) before including this file.
+#include <cmath>
+#include <cstdint>
+
+#include "tier.h"
+
+namespace stea {
+namespace STEA_TIER {
+namespace {
+
+#include "neighborhood.inl"
+// The kernels of the tier, each on the helpers above.
+#include "blanket.inl"
+#include "evidence.inl"
+#include "relation_counts.inl"
+
+}  // namespace
+
+extern const Tier tier;
+#define STEA_NAME_OF(tier_name) #tier_name
+#define STEA_NAME(tier_name) STEA_NAME_OF(tier_name)
+const Tier tier = {STEA_NAME(STEA_TIER), evidence_row, blanket_row, count_row};
+
+}  // namespace STEA_TIER
+}  // namespace stea

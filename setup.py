@@ -1,0 +1,73 @@
+"""The compiled parts of stea_fast; everything else is in pyproject.toml.
+
+`STEA_REQUIRE_NATIVE=1` (set by release builds) turns a failed native build into an error. Without it the
+package installs all the same and runs on its Numba backend.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_clib import build_clib
+from setuptools.errors import BaseError
+
+REQUIRE_NATIVE = os.environ.get("STEA_REQUIRE_NATIVE", "0") not in ("", "0")
+IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
+# -ffp-contract=off: with fused multiply-add the tiers would differ in the last bits.
+CFLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-psabi"]
+HEADERS = sorted(str(path) for pattern in ("*.h", "*.inl") for path in Path("csrc").rglob(pattern))
+
+
+def tier_library(name: str, flags: list[str]) -> tuple[str, dict[str, object]]:
+    """One static library per instruction set, so that each gets its own flags."""
+    source = f"csrc/kernels/cpu/tier_{name}.cpp"
+    return (f"stea_{name}", {"sources": [source], "cflags": CFLAGS + flags, "obj_deps": {source: HEADERS}})
+
+
+TIERS = [tier_library("baseline", [])]
+if IS_X86:
+    TIERS.append(tier_library("avx2", ["-mavx2", "-mbmi", "-mbmi2"]))
+
+
+class BuildTiers(build_clib):
+    """A tier that does not compile leaves the (optional) extension without it, which then fails to link."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except (BaseError, OSError) as error:
+            if REQUIRE_NATIVE:
+                raise
+            print(f"stea_fast: native backend not built ({error}); Numba will be used", file=sys.stderr)
+
+
+def core_extension():  # noqa: ANN201 - the type exists only where pybind11 does
+    from pybind11.setup_helpers import Pybind11Extension
+
+    return Pybind11Extension(
+        "stea_fast._core",
+        [
+            "csrc/bindings/core_module.cpp",
+            "csrc/kernels/cpu/isa.cpp",
+            "csrc/kernels/cpu/parallel_rows.cpp",
+            "csrc/kernels/cpu/relation_table.cpp",
+            "csrc/kernels/cpu/run.cpp",
+            "csrc/kernels/cpu/scratch.cpp",
+        ],
+        depends=HEADERS,
+        define_macros=[("STEA_HAVE_AVX2", None)] if IS_X86 else [],
+        extra_compile_args=CFLAGS,
+        extra_link_args=["-pthread"],
+        optional=not REQUIRE_NATIVE,
+    )
+
+
+setup(
+    libraries=TIERS,
+    ext_modules=[core_extension()],
+    cmdclass={"build_clib": BuildTiers},
+)

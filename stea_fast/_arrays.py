@@ -1,0 +1,40 @@
+"""Arrays in and out: NumPy inside, the caller's own kind (NumPy or torch) outside."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+
+def is_torch(value: object) -> bool:
+    """Whether `value` is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def to_numpy(value: Any, name: str) -> np.ndarray:
+    """`value` as a NumPy array: shared memory where possible, no change of dtype."""
+    if is_torch(value):
+        return value.detach().cpu().numpy()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a rectangular array: {error}") from None
+    if array.dtype == object:
+        raise TypeError(f"{name} must be an array of numbers, got objects ({type(value).__name__})")
+    return array
+
+
+def like(template: Any, array: np.ndarray) -> Any:
+    """`array` as the kind of `template`: a tensor on its device, or the NumPy array itself."""
+    if not is_torch(template):
+        return array
+    return sys.modules["torch"].from_numpy(np.ascontiguousarray(array)).to(template.device)
+
+
+def freeze(array: np.ndarray) -> np.ndarray:
+    """Make `array` read-only and return it."""
+    array.flags.writeable = False
+    return array

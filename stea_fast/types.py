@@ -1,0 +1,167 @@
+"""The small records that the stages exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from stea_fast.graph import KG
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Scored candidates of every row, best first.
+
+    Attributes:
+        indices: int [n, k], candidate ids; -1 means "none".
+        scores: float [n, k]; not read where the index is -1.
+    """
+
+    indices: Any
+    scores: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.indices, self.scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Candidates in both directions: `forward` has a row per source entity, `backward` per target entity."""
+
+    forward: Ranking
+    backward: Ranking | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedRanking:
+    """Refined candidates of every row, best first.
+
+    Attributes:
+        indices: int [n, k], candidate ids; -1 means "none".
+        probs: float32 [n, k], the refined probability q*; the rest of the row's mass lies on other targets.
+        evidence: float32 [n, k], the evidence L of each candidate.
+    """
+
+    indices: Any
+    probs: Any
+    evidence: Any
+
+    @property
+    def scores(self) -> Any:
+        """What the candidates are ranked by: the refined probability."""
+        return self.probs
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """What every entity is believed to be: sparse rows of weights w(n, n') in [0, 1].
+
+    Attributes:
+        indptr: int64 [n + 1]
+        targets: int32 [nnz], no target twice in a row.
+        weights: float32 [nnz]
+    """
+
+    indptr: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+    def row(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights of one entity."""
+        span = slice(self.indptr[entity], self.indptr[entity + 1])
+        return self.targets[span], self.weights[span]
+
+
+class RelationAlignment:
+    """How far the relations of two graphs contain each other.
+
+    Args:
+        sub12: [2R1, 2R2], P(r ⊆ r'); dense array or SciPy sparse matrix.
+        sub21: [2R2, 2R1], P(r' ⊆ r).
+        default: probability of pairs stored in neither matrix.
+    """
+
+    sub12: csr_array
+    sub21: csr_array
+    default: float
+
+    def __init__(self, sub12: Any, sub21: Any, default: float = 0.0) -> None:
+        from stea_fast import _validate
+
+        self.sub12 = _as_csr(sub12, "sub12")
+        self.sub21 = _as_csr(sub21, "sub21")
+        self.default = _validate.number(default, "default", minimum=0.0, maximum=1.0)
+        if self.sub12.shape != self.sub21.shape[::-1]:
+            raise ValueError(
+                f"sub21 must have the shape of sub12 transposed, {self.sub12.shape[::-1]}; got {self.sub21.shape}"
+            )
+
+    @classmethod
+    def uniform(cls, kg1: KG, kg2: KG, prob: float = 0.1) -> RelationAlignment:
+        """The same probability for every pair: what PARIS assumes before anything is known."""
+        from scipy.sparse import csr_array
+
+        shape = (2 * kg1.num_relations, 2 * kg2.num_relations)
+        return cls(csr_array(shape, dtype=np.float32), csr_array(shape[::-1], dtype=np.float32), prob)
+
+    def swapped(self) -> RelationAlignment:
+        """The same alignment seen from the other graph."""
+        other = RelationAlignment.__new__(RelationAlignment)
+        other.sub12, other.sub21, other.default = self.sub21, self.sub12, self.default
+        return other
+
+    def __repr__(self) -> str:
+        return f"RelationAlignment({self.sub12.shape[0]} x {self.sub12.shape[1]}, {self.sub12.nnz:,} pairs)"
+
+
+def _as_csr(matrix: Any, name: str) -> csr_array:
+    from scipy.sparse import csr_array, issparse
+
+    from stea_fast._arrays import to_numpy
+
+    if not issparse(matrix):
+        matrix = to_numpy(matrix, name)
+        if matrix.ndim != 2:
+            raise ValueError(f"{name} must be a matrix, got shape {matrix.shape}")
+    csr = csr_array(matrix, dtype=np.float32)
+    csr.sum_duplicates()
+    if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0 and csr.data.max() <= 1):
+        raise ValueError(f"{name} must hold probabilities in [0, 1], got {csr.data.min()} to {csr.data.max()}")
+    return csr
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two graphs and what is known of their alignment.
+
+    Attributes:
+        kg1, kg2: source and target graph.
+        links: int64 [n, 2], all true (source, target) pairs.
+        train: the seeds, a part of `links` that a method may read.
+        test: the rest of `links`, for evaluation only.
+        valid: held-out seeds where the dataset publishes them, else empty.
+        ids1, ids2: the original id of every entity where the files had integer ids, else None.
+        name: name of the dataset.
+    """
+
+    kg1: KG
+    kg2: KG
+    links: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+    valid: np.ndarray
+    ids1: np.ndarray | None = None
+    ids2: np.ndarray | None = None
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return (
+            f"Pair({self.name!r}, {self.kg1}, {self.kg2}, "
+            f"{len(self.train):,} train / {len(self.valid):,} valid / {len(self.test):,} test links)"
+        )
