@@ -1,0 +1,70 @@
+"""Fast, small and honest dependency-aware refinement for knowledge-graph entity alignment.
+
+Names are loaded when they are first used: `import stea_fast` itself imports no other package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stea_fast._backends import BackendStatus, BackendUnavailable, backends
+    from stea_fast.calibrate import fit_beta, log_partition
+    from stea_fast.evaluate import Metrics, evaluate
+    from stea_fast.explain import Explanation, Fact
+    from stea_fast.graph import KG
+    from stea_fast.io import load_pair
+    from stea_fast.refine import Refinement, refine
+    from stea_fast.relations import align_relations
+    from stea_fast.select import mutual_nearest, one_to_one, similarity_threshold
+    from stea_fast.synthetic import synthetic_pair
+    from stea_fast.types import Beliefs, Candidates, Pair, Ranking, RefinedRanking, RelationAlignment
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BackendStatus": "_backends",
+    "BackendUnavailable": "_backends",
+    "backends": "_backends",
+    "fit_beta": "calibrate",
+    "log_partition": "calibrate",
+    "Metrics": "evaluate",
+    "evaluate": "evaluate",
+    "Explanation": "explain",
+    "Fact": "explain",
+    "KG": "graph",
+    "load_pair": "io",
+    "Refinement": "refine",
+    "refine": "refine",
+    "align_relations": "relations",
+    "mutual_nearest": "select",
+    "one_to_one": "select",
+    "similarity_threshold": "select",
+    "synthetic_pair": "synthetic",
+    "Beliefs": "types",
+    "Candidates": "types",
+    "Pair": "types",
+    "Ranking": "types",
+    "RefinedRanking": "types",
+    "RelationAlignment": "types",
+}
+
+__all__ = [
+    "KG", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates", "Explanation", "Fact", "Metrics", "Pair",
+    "Ranking", "RefinedRanking", "Refinement", "RelationAlignment", "__version__", "align_relations", "backends",
+    "evaluate", "fit_beta", "load_pair", "log_partition", "mutual_nearest", "one_to_one", "refine",
+    "similarity_threshold", "synthetic_pair",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'stea_fast' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"stea_fast.{_HOME[name]}"), name)
+    globals()[name] = value  # found once; also puts the function before the submodule of the same name
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -79,3 +79,42 @@ def links(value: Any, name: str, num_sources: int, num_targets: int) -> np.ndarr
             twice = int(ids[counts.argmax()])
             raise ValueError(f"{name} links {side} entity {twice} {counts.max()} times; each entity may have one link")
     return pairs
+
+
+def ranking(indices: Any, scores: Any, name: str, num_rows: int, num_targets: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates of every row: int32 [n, k] (-1 = none) and float32 [n, k] (-inf where none), best first."""
+    ids = integers(indices, f"{name}.indices")
+    values = to_numpy(scores, f"{name}.scores")
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"{name}.scores must hold numbers, got dtype {values.dtype}")
+    if ids.ndim != 2 or len(ids) != num_rows:
+        raise ValueError(f"{name}.indices must have shape ({num_rows}, k), a row per entity; got {ids.shape}")
+    if values.shape != ids.shape:
+        raise ValueError(f"{name}.scores must have the shape of indices, {ids.shape}; got {values.shape}")
+    _candidate_ids(ids, f"{name}.indices", num_targets)
+    present = ids >= 0
+    if not np.isfinite(values[present]).all():
+        row, column = np.argwhere(present & ~np.isfinite(values))[0]
+        raise ValueError(f"{name}.scores[{row}, {column}] is {values[row, column]}; scores must be finite")
+    values = np.where(present, values, -np.inf).astype(np.float32)
+    if (values[:, 1:] > values[:, :-1]).any():
+        order = np.argsort(-values, axis=1, kind="stable")
+        ids, values = np.take_along_axis(ids, order, axis=1), np.take_along_axis(values, order, axis=1)
+    return np.ascontiguousarray(ids, dtype=np.int32), values
+
+
+def _candidate_ids(ids: np.ndarray, name: str, num_targets: int) -> None:
+    if ids.shape[1] == 0:
+        raise ValueError(f"{name} has no columns; at least one candidate per row is needed")
+    if ids.min() < -1:
+        raise ValueError(f"{name} holds {ids.min()}: candidates must not be negative, except -1 for none")
+    most = int((ids >= 0).sum(axis=1).max())
+    if most > num_targets:
+        raise ValueError(f"{name} has rows of {most} candidates, but there are only {num_targets} targets")
+    if ids.max() >= num_targets:
+        raise ValueError(f"{name} holds {ids.max()}, but there are only {num_targets} targets (0 to {num_targets - 1})")
+    ordered = np.sort(ids, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    if twice.any():
+        row, column = np.argwhere(twice)[0]
+        raise ValueError(f"{name}[{row}] holds candidate {ordered[row, column + 1]} twice")

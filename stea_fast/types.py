@@ -131,6 +131,7 @@ def _as_csr(matrix: Any, name: str) -> csr_array:
             raise ValueError(f"{name} must be a matrix, got shape {matrix.shape}")
     csr = csr_array(matrix, dtype=np.float32)
     csr.sum_duplicates()
+    csr.eliminate_zeros()
     if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0 and csr.data.max() <= 1):
         raise ValueError(f"{name} must hold probabilities in [0, 1], got {csr.data.min()} to {csr.data.max()}")
     return csr

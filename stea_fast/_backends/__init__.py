@@ -1,0 +1,95 @@
+"""The backends: which are usable here, and which one to use.
+
+A backend is a module with three functions over a range of source rows (`evidence`, `blanket`,
+`relation_counts`; see `reference.py` for their meaning) and `strengths`, which prepares a relation
+alignment for them. "Present" and "usable" are different questions: a backend is imported, then asked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from types import ModuleType
+
+logger = logging.getLogger("stea_fast")
+
+NAMES = ("native", "numba", "cuda", "reference")
+AUTOMATIC = ("native", "numba")  # in order of preference; the reference is never chosen on its own
+
+
+@dataclass(frozen=True)
+class BackendStatus:
+    """One backend: whether it can run here, and why not or how."""
+
+    name: str
+    usable: bool
+    detail: str
+
+
+class BackendUnavailable(RuntimeError):
+    """A backend was asked for by name that cannot run here."""
+
+
+@lru_cache(maxsize=None)
+def status(name: str) -> BackendStatus:
+    """Import a backend and ask whether it can run."""
+    if name == "cuda":
+        return BackendStatus(name, False, "not part of this build")
+    try:
+        module = importlib.import_module(f"stea_fast._backends.{name}")
+        return BackendStatus(name, True, module.describe())
+    except ModuleNotFoundError as error:
+        return BackendStatus(name, False, f"absent: {error}")
+    except Exception as error:  # a broken binary must not take the other backends down
+        return BackendStatus(name, False, f"broken: {type(error).__name__}: {error}")
+
+
+def backends() -> dict[str, BackendStatus]:
+    """Every backend by name: usable or not, with the reason."""
+    return {name: status(name) for name in NAMES}
+
+
+def resolve(name: str = "auto") -> ModuleType:
+    """The backend module for a name; "auto" takes `STEA_BACKEND` or the fastest usable one."""
+    if name == "auto":
+        name = os.environ.get("STEA_BACKEND", "auto")
+    if name == "auto":
+        return _automatic()
+    if name not in NAMES:
+        raise ValueError(f"backend must be 'auto' or one of {', '.join(map(repr, NAMES))}; got {name!r}")
+    found = status(name)
+    if not found.usable:
+        raise BackendUnavailable(f"backend {name!r} cannot run here: {found.detail}")
+    return importlib.import_module(f"stea_fast._backends.{name}")
+
+
+@lru_cache(maxsize=None)
+def _automatic() -> ModuleType:
+    for name in AUTOMATIC:
+        found = status(name)
+        if found.usable:
+            logger.info("stea_fast uses the %s backend (%s)", name, found.detail)
+            return importlib.import_module(f"stea_fast._backends.{name}")
+        logger.warning("stea_fast cannot use the %s backend: %s", name, found.detail)
+    raise BackendUnavailable("no backend can run here; see `python -m stea_fast info`")
+
+
+def thread_count(n_threads: int | None) -> int:
+    """Threads to use: the argument, else `STEA_NUM_THREADS`, else the CPUs this process may run on."""
+    from stea_fast import _validate
+
+    if n_threads is None:
+        given = os.environ.get("STEA_NUM_THREADS")
+        if given is not None and not given.isdigit():
+            raise ValueError(f"STEA_NUM_THREADS must be a whole number, got {given!r}")
+        n_threads = int(given) if given else _available_cpus()
+    return _validate.count(n_threads, "n_threads", minimum=1, maximum=1024)
+
+
+def _available_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,86 @@
+"""The C++ backend: `stea_fast._core`. Contracts as in `reference.py`."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from stea_fast import _core
+from stea_fast._backends.counts import RelationCounts, scale_bits
+from stea_fast.graph import KG
+from stea_fast.types import Beliefs, RelationAlignment
+
+Arrays = tuple[np.ndarray, ...]
+
+
+def tier() -> str:
+    """The instruction-set tier in use: `STEA_TIER`, or the best one this CPU runs."""
+    usable = _core.tiers()
+    wanted = os.environ.get("STEA_TIER")
+    if wanted and wanted not in usable:
+        raise ValueError(f"STEA_TIER={wanted!r} cannot run here; usable tiers: {', '.join(usable)}")
+    return wanted or usable[-1]
+
+
+def describe() -> str:
+    """What `python -m stea_fast info` says of this backend."""
+    return f"tier {tier()} of {', '.join(_core.tiers())}"
+
+
+def _graph(kg: KG) -> Arrays:
+    return kg.indptr, kg.edges
+
+
+def _beliefs(beliefs: Beliefs) -> Arrays:
+    return beliefs.indptr, beliefs.targets, beliefs.weights
+
+
+def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> _core.RelationTable:
+    """The relation table; one serves both directions."""
+
+    def sparse(matrix: object) -> Arrays:
+        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data  # type: ignore[attr-defined]
+
+    return _core.RelationTable(
+        sparse(relations.sub12),
+        sparse(relations.sub21),
+        kg1.inverse_functionality,
+        kg2.inverse_functionality,
+        np.bincount(kg1.relations, minlength=2 * kg1.num_relations),
+        np.bincount(kg2.relations, minlength=2 * kg2.num_relations),
+        relations.default,
+    )
+
+
+def evidence(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: _core.RelationTable,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """L(e, e') for every row e and candidate e'."""
+    return _core.evidence(
+        _graph(source), _graph(target), candidates, _beliefs(beliefs), strengths, forward, *rows, n_threads, tier()
+    )
+
+
+def blanket(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, belief_evidence: np.ndarray,
+    strengths: _core.RelationTable, *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """The neighbours' factors of the Markov blanket."""
+    return _core.blanket(
+        _graph(source), _graph(target), candidates, _beliefs(beliefs), belief_evidence, strengths, forward, *rows,
+        n_threads, tier(),
+    )  # fmt: skip
+
+
+def relation_counts(
+    source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
+) -> RelationCounts:
+    """num(r, r') and den(r) over the triples whose head is in the range of rows."""
+    bits = scale_bits(source)
+    keys, num, den = _core.relation_counts(
+        _graph(source), _graph(target), _beliefs(beliefs), source.num_relations, target.num_relations, bits, *rows,
+        n_threads, tier(),
+    )  # fmt: skip
+    return RelationCounts.observed(keys, num, den, bits)

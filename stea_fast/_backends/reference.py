@@ -1,0 +1,161 @@
+"""The definition of correct: short, obvious NumPy. Never chosen automatically.
+
+Every backend offers the functions of this module with these arguments:
+
+    source, target   the graph of the rows and the graph of the candidates
+    candidates       int32 [rows, k], -1 = none
+    beliefs          w(n, n') for every entity n of the source graph
+    strengths        what `strengths()` returned for (relations, kg1, kg2)
+    forward          True if source is kg1, False if it is kg2
+    rows             (begin, end), the range of source rows to compute
+    n_threads        ignored here
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stea_fast._backends.counts import RelationCounts, scale_bits
+from stea_fast.graph import KG
+from stea_fast.types import Beliefs, RelationAlignment
+
+MIN_FACTOR = 1e-4
+
+
+class Strengths(NamedTuple):
+    """Dense float64 [2R1, 2R2]: P(r' ⊆ r)·fun⁻¹(r) and P(r ⊆ r')·fun⁻¹(r')."""
+
+    from1: np.ndarray
+    from2: np.ndarray
+
+
+def describe() -> str:
+    """What `python -m stea_fast info` says of this backend."""
+    return f"NumPy {np.__version__}; for tests, never automatic"
+
+
+def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> Strengths:
+    """Probability times inverse functionality, rounded to float32 like in every backend."""
+    stored = _pattern(relations)
+    sub12 = np.where(stored, relations.sub12.toarray(), np.float32(relations.default))
+    sub21 = np.where(stored, relations.sub21.toarray().T, np.float32(relations.default))
+    from1 = sub21 * kg1.inverse_functionality[:, None]
+    from2 = sub12 * kg2.inverse_functionality[None, :]
+    return Strengths(from1.astype(np.float64), from2.astype(np.float64))
+
+
+def _pattern(relations: RelationAlignment) -> np.ndarray:
+    stored = np.zeros(relations.sub12.shape, dtype=bool)
+    stored[relations.sub12.nonzero()] = True
+    stored.T[relations.sub21.nonzero()] = True
+    return stored
+
+
+def evidence(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Strengths,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """L(e, e') for every row e and candidate e': float32 [rows, k]."""
+    out = np.zeros(candidates.shape, dtype=np.float32)
+    for i, e in enumerate(range(*rows)):
+        for c, e2 in enumerate(candidates[i]):
+            if e2 >= 0:
+                out[i, c] = pair_evidence(source, target, e, e2, beliefs, strengths, forward=forward).sum()
+    return out
+
+
+def pair_evidence(
+    source: KG, target: KG, e: int, e2: int, beliefs: Beliefs, strengths: Strengths, *, forward: bool
+) -> np.ndarray:
+    """The share of every (edge of e, edge of e2) in L(e, e2): float64 [degree, degree']."""
+    edges, edges2 = source.edges_of(e), target.edges_of(e2)
+    weights = belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
+    r, r2 = edges[:, 1][:, None], edges2[:, 1][None, :]
+    pair = (r, r2) if forward else (r2, r)
+    return minus_log(strengths.from1[pair] * weights) + minus_log(strengths.from2[pair] * weights)
+
+
+def minus_log(x: np.ndarray) -> np.ndarray:
+    """-log(1 - x), with 1 - x clamped below."""
+    return -np.log1p(-np.minimum(x, 1 - MIN_FACTOR))
+
+
+def belief_matrix(beliefs: Beliefs, entities: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """w(n, n') for every n of `entities` and n' of `targets`: float64 [entities, targets]."""
+    weights = np.zeros((len(entities), len(targets)))
+    for i, n in enumerate(entities):
+        believed, weight = beliefs.row(n)
+        where, which = np.nonzero(targets[:, None] == believed[None, :])
+        weights[i, where] = weight[which]
+    return weights
+
+
+def blanket(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, belief_evidence: np.ndarray,
+    strengths: Strengths, *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Σ over neighbours n ≠ e and n' of w(n, n')·g(n, n' | y_e = e'): float32 [rows, k]."""
+    out = np.zeros(candidates.shape, dtype=np.float32)
+    for i, e in enumerate(range(*rows)):
+        neighbors = [n for n in np.unique(source.edges_of(e)[:, 0]) if n != e]
+        for c, e2 in enumerate(candidates[i]):
+            if e2 < 0:
+                continue
+            certain = _with_row(beliefs, e, e2)
+            for n in neighbors:
+                for n2, weight in zip(*beliefs.row(n), strict=True):
+                    shares = pair_evidence(source, target, n, n2, certain, strengths, forward=forward)
+                    out[i, c] += weight * (1 - np.exp(-shares.sum()))
+    return out
+
+
+def _with_row(beliefs: Beliefs, entity: int, target: int) -> Beliefs:
+    """The beliefs with the row of one entity replaced by certainty about one target."""
+    begin, end = beliefs.indptr[entity], beliefs.indptr[entity + 1]
+    indptr = beliefs.indptr.copy()
+    indptr[entity + 1 :] += 1 - (end - begin)
+    targets = np.concatenate([beliefs.targets[:begin], [target], beliefs.targets[end:]])
+    weights = np.concatenate([beliefs.weights[:begin], [1.0], beliefs.weights[end:]])
+    return Beliefs(indptr, targets, weights)
+
+
+def relation_counts(
+    source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
+) -> RelationCounts:
+    """num(r, r') and den(r) over the triples whose head is in the range of rows."""
+    scale = 2.0 ** scale_bits(source)
+    between: dict[tuple[int, int], list[int]] = {}
+    for x2 in range(target.num_entities):
+        for y2, r2 in target.edges_of(x2).tolist():
+            between.setdefault((x2, y2), []).append(r2)
+    num: dict[int, int] = {}
+    den = np.zeros(source.num_relations, dtype=np.int64)
+    for x in range(*rows):
+        for y, r in source.edges_of(x).tolist():
+            if r >= source.num_relations:
+                continue
+            products, product_of_all = _statement(x, y, beliefs, between)
+            den[r] += int((1 - product_of_all) * scale + 0.5)
+            for r2, product in products.items():
+                key = r * 2 * target.num_relations + r2
+                num[key] = num.get(key, 0) + int((1 - product) * scale + 0.5)
+    keys = np.array(sorted(num), dtype=np.int64)
+    values = np.array([num[key] for key in keys.tolist()], dtype=np.int64)
+    return RelationCounts.observed(keys, values, den, scale_bits(source))
+
+
+def _statement(
+    x: int, y: int, beliefs: Beliefs, between: dict[tuple[int, int], list[int]]
+) -> tuple[dict[int, float], float]:
+    """For one statement r(x, y): Π (1 - w(x, x')·w(y, y')) over r'(x', y') for each r', and over all (x', y')."""
+    products: dict[int, float] = {}
+    product_of_all = 1.0
+    targets, target_weights = (part.tolist() for part in beliefs.row(y))
+    for x2, weight in zip(*(part.tolist() for part in beliefs.row(x)), strict=True):
+        for y2, weight2 in zip(targets, target_weights, strict=True):
+            product_of_all *= 1 - weight * weight2
+            for r2 in between.get((x2, y2), ()):
+                products[r2] = products.get(r2, 1.0) * (1 - weight * weight2)
+    return products, product_of_all

@@ -1,0 +1,57 @@
+import numpy as np
+from numpy.typing import NDArray
+
+_Graph = tuple[np.ndarray, ...]
+_Beliefs = tuple[np.ndarray, ...]
+_Sparse = tuple[np.ndarray, ...]
+
+class RelationTable:
+    def __init__(
+        self,
+        sub12: _Sparse,
+        sub21: _Sparse,
+        fun1: NDArray[np.float32],
+        fun2: NDArray[np.float32],
+        edges1: NDArray[np.int64],
+        edges2: NDArray[np.int64],
+        fallback: float,
+    ) -> None: ...
+
+def evidence(
+    source: _Graph,
+    target: _Graph,
+    candidates: NDArray[np.int32],
+    beliefs: _Beliefs,
+    relations: RelationTable,
+    source_is_graph1: bool,
+    row_begin: int,
+    row_end: int,
+    n_threads: int,
+    tier: str,
+) -> NDArray[np.float32]: ...
+def blanket(
+    source: _Graph,
+    target: _Graph,
+    candidates: NDArray[np.int32],
+    beliefs: _Beliefs,
+    belief_evidence: NDArray[np.float32],
+    relations: RelationTable,
+    source_is_graph1: bool,
+    row_begin: int,
+    row_end: int,
+    n_threads: int,
+    tier: str,
+) -> NDArray[np.float32]: ...
+def relation_counts(
+    source: _Graph,
+    target: _Graph,
+    beliefs: _Beliefs,
+    num_source_relations: int,
+    num_target_relations: int,
+    scale_bits: int,
+    row_begin: int,
+    row_end: int,
+    n_threads: int,
+    tier: str,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+def tiers() -> list[str]: ...

@@ -1,0 +1,372 @@
+"""`refine`: check every guess against the guesses for its neighbours.
+
+Composes the stages: calibrate → beliefs → relations → evidence → posterior → select.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from stea_fast import _backends, _validate, beliefs, posterior
+from stea_fast._arrays import like
+from stea_fast.calibrate import beta_for_confidence, fit_beta, minmax, softmax
+from stea_fast.explain import Explanation, explain_pair
+from stea_fast.graph import KG
+from stea_fast.relations import align_relations
+from stea_fast.select import STRATEGIES, mutual_best, select
+from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
+
+logger = logging.getLogger("stea_fast")
+
+CALIBRATIONS = ("softmax", "minmax", "none")
+BLANKETS = ("local", "full")
+COMBINATIONS = ("product", "compatibility")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `refine`, checked. See there for their meaning."""
+
+    k: int | None = None
+    evidence: str = "soft"
+    blanket: str = "local"
+    combine: str = "product"
+    evidence_weight: float = 4.0
+    sweeps: int = 4
+    select: str | None = None
+    threshold: float | None = None
+    calibrate: str = "softmax"
+    beta: float | None = None
+    paper: bool = False
+    backend: str = "auto"
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            _validate.count(self.k, "k", minimum=1)
+        _validate.choice(self.evidence, "evidence", beliefs.KINDS)
+        _validate.choice(self.blanket, "blanket", BLANKETS)
+        _validate.choice(self.combine, "combine", COMBINATIONS)
+        _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
+        _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
+        _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
+        if self.select is not None:
+            _validate.choice(self.select, "select", STRATEGIES)
+        if self.threshold is not None:
+            _validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
+        if self.beta is not None:
+            _validate.number(self.beta, "beta", minimum=0.0)
+
+    def as_in_the_paper(self) -> Options:
+        """Arg-max evidence, one sweep, local factor, q* ∝ exp(g)."""
+        return replace(self, evidence="argmax", blanket="local", combine="compatibility", sweeps=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """What `refine` returns.
+
+    Attributes:
+        forward: refined candidates of every source entity, best first.
+        backward: the same for every target entity; None if only one direction was given.
+        pairs: (m, 2) selected pseudo mappings; seeds are not among them.
+        pair_probs: [m] their probability.
+        relations: the relation alignment behind the evidence.
+        sweeps: how many sweeps were made before the predictions settled.
+        betas: the inverse temperature of each direction (None where not used).
+    """
+
+    forward: RefinedRanking
+    backward: RefinedRanking | None
+    pairs: Any
+    pair_probs: Any
+    relations: RelationAlignment
+    sweeps: int
+    betas: tuple[float | None, ...]
+    _kgs: tuple[KG, KG] = field(repr=False)
+    _beliefs: Beliefs = field(repr=False)
+
+    def explain(self, e: int, e2: int) -> Explanation:
+        """The facts (r, n, r', n') behind e ≡ e2, strongest first, with each one's share of the evidence."""
+        return explain_pair(*self._kgs, e, e2, self._beliefs, self.relations)
+
+
+@dataclass(eq=False)
+class _Side:
+    """One direction while it is being refined: rows of `source`, candidates in `target`."""
+
+    source: KG
+    target: KG
+    forward: bool
+    indices: np.ndarray  # int32 [n, k]
+    prior: np.ndarray  # float64 [n, k], calibrated probabilities with the seeds clamped
+    seed_rows: np.ndarray
+    beta: float | None
+    probs: np.ndarray = field(init=False)
+    evidence: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.probs = self.prior
+
+    def best(self) -> np.ndarray:
+        return np.take_along_axis(self.indices, self.probs.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def refine(
+    candidates: Any,
+    kg1: KG,
+    kg2: KG,
+    *,
+    seeds: Any = (),
+    holdout: Any = (),
+    relations: RelationAlignment | None = None,
+    log_partition: tuple[Any, Any] | None = None,
+    **options: Any,
+) -> Refinement:
+    """Refine an encoder's candidates by the dependencies between the predictions.
+
+    Args:
+        candidates: `Candidates` (both directions), or (indices, scores) for one direction: [n, k] arrays
+            with a row per entity of kg1, -1 for "none". NumPy or torch; results are of the same kind.
+        kg1, kg2: source and target graph.
+        seeds: (m, 2) known links. They stay certain and lend their weight to their neighbours.
+        holdout: (m, 2) known links that the encoder was not trained on; β is fitted to them. Without them β
+            is set so that the mean probability of the best candidates equals the share of rows whose best
+            candidate is mutual (0.5 if only one direction is given).
+        relations: a given relation alignment; else it is estimated from seeds and predictions, anew in
+            every sweep.
+        log_partition: log Σ exp(β·sim) over all targets for the rows of each direction, at the same `beta`;
+            without it the candidates of a row share all its probability mass.
+
+    Options (keyword-only):
+        k: use only the k best candidates of every row.
+        evidence: "soft" (neighbours count with their probabilities), "argmax" (the paper: the best candidate,
+            with weight 1) or "mutual" (pairs that are each other's best).
+        blanket: "local" (the factor of the entity) or "full" (and those of its neighbours).
+        combine: "product", q* ∝ q·exp(evidence_weight·L), or "compatibility" (the paper), q* ∝ exp(g).
+        evidence_weight: λ of the product; default 4.
+        sweeps: at most so many rounds of relation alignment and refinement; default 4. Stops early when no
+            best candidate changes.
+        select: "mutual" (default), "uni" and "uni_backward" (above `threshold` in one direction), "bi" (in
+            either), or "none". With one direction only, the default is "none".
+        threshold: probability a selected pair must exceed.
+        calibrate: "softmax", "minmax", or "none" if the scores are probabilities already.
+        beta: the inverse temperature of the softmax, instead of choosing it.
+        paper: True for exactly the paper's step (argmax, one sweep, local, q* ∝ exp(g)).
+        backend: "auto", "native", "numba" or "reference".
+        n_threads: default: all CPUs of this process, or `STEA_NUM_THREADS`.
+
+    Raises:
+        ValueError, TypeError: an argument is unusable; the message says what was expected.
+        BackendUnavailable: the backend asked for cannot run here.
+    """
+    chosen = _options(options)
+    _check_graphs(kg1, kg2)
+    known = _validate.links(seeds, "seeds", kg1.num_entities, kg2.num_entities)
+    held_out = _validate.links(holdout, "holdout", kg1.num_entities, kg2.num_entities)
+    if relations is not None:
+        _check_relations(relations, kg1, kg2)
+    rankings, template = _rankings(candidates, kg1, kg2, chosen.k)
+    sides = _calibrated_sides(rankings, kg1, kg2, known, held_out, log_partition, chosen)
+    alignment, final_beliefs, sweeps = _sweep(sides, relations, chosen)
+    refined = [_sorted_ranking(side) for side in sides]
+    strategy = chosen.select or ("mutual" if len(sides) == 2 else "none")
+    pairs, probs = select(strategy, refined[0], refined[1] if len(refined) == 2 else None, chosen.threshold, known)
+    outputs = [_like_ranking(template, ranking) for ranking in refined]
+    return Refinement(
+        outputs[0],
+        outputs[1] if len(outputs) == 2 else None,
+        like(template, pairs),
+        like(template, probs),
+        alignment,
+        sweeps,
+        tuple(side.beta for side in sides),
+        (kg1, kg2),
+        final_beliefs,
+    )
+
+
+def _options(given: dict[str, Any]) -> Options:
+    unknown = set(given) - set(Options.__dataclass_fields__)
+    if unknown:
+        raise TypeError(f"refine() has no option {', '.join(sorted(unknown))}")
+    options = Options(**given)
+    return options.as_in_the_paper() if options.paper else options
+
+
+def _check_graphs(kg1: KG, kg2: KG) -> None:
+    for kg, name in ((kg1, "kg1"), (kg2, "kg2")):
+        if not isinstance(kg, KG):
+            raise TypeError(f"{name} must be a KG, got {type(kg).__name__}")
+        if kg.num_triples == 0:
+            raise ValueError(f"{name} has no triples: there are no neighbours to check a guess against")
+
+
+def _check_relations(relations: RelationAlignment, kg1: KG, kg2: KG) -> None:
+    expected = (2 * kg1.num_relations, 2 * kg2.num_relations)
+    if relations.sub12.shape != expected:
+        raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.sub12.shape}")
+
+
+def _rankings(candidates: Any, kg1: KG, kg2: KG, k: int | None) -> tuple[list[tuple[np.ndarray, np.ndarray]], Any]:
+    """Checked (indices, scores) of each direction, and an array of the caller's kind."""
+    if hasattr(candidates, "forward"):
+        given = [candidates.forward] + ([candidates.backward] if candidates.backward is not None else [])
+    else:
+        given = [candidates]
+    found = []
+    for name, ranking, source, target in zip(("forward", "backward"), given, (kg1, kg2), (kg2, kg1), strict=False):
+        try:
+            indices, scores = (
+                (ranking.indices, ranking.scores) if hasattr(ranking, "indices") else ranking
+            )
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} candidates must be (indices, scores), got {type(ranking).__name__}") from None
+        ids, values = _validate.ranking(indices, scores, name, source.num_entities, target.num_entities)
+        found.append((np.ascontiguousarray(ids[:, :k]), values[:, :k]))
+        template = indices
+    return found, template
+
+
+def _calibrated_sides(
+    rankings: list[tuple[np.ndarray, np.ndarray]],
+    kg1: KG,
+    kg2: KG,
+    seeds: np.ndarray,
+    holdout: np.ndarray,
+    log_partition: tuple[Any, Any] | None,
+    options: Options,
+) -> list[_Side]:
+    if log_partition is not None and (options.calibrate != "softmax" or options.beta is None):
+        raise ValueError("log_partition needs calibrate='softmax' and the beta it was computed with")
+    sides = []
+    confidence = _mutual_count(rankings, seeds)
+    for forward, (indices, scores) in zip((True, False), rankings, strict=False):
+        links = seeds if forward else seeds[:, ::-1]
+        held_out = holdout if forward else holdout[:, ::-1]
+        beta = None
+        if options.calibrate == "softmax":
+            beta = options.beta if options.beta is not None else _choose_beta(indices, scores, links, held_out, confidence)
+            partition = None if log_partition is None else _partition(log_partition, forward, len(indices))
+            prior = softmax(scores, beta, partition)
+        else:
+            prior = minmax(scores) if options.calibrate == "minmax" else _given_probabilities(scores)
+        indices, prior = posterior.clamp(indices, prior, links)
+        source, target = (kg1, kg2) if forward else (kg2, kg1)
+        sides.append(_Side(source, target, forward, indices, prior, links[:, 0], beta))
+    return sides
+
+
+def _mutual_count(rankings: list[tuple[np.ndarray, np.ndarray]], seeds: np.ndarray) -> int | None:
+    """Unlabelled mutual-nearest pairs; None if there is only one direction."""
+    if len(rankings) < 2:
+        return None
+    pairs, _ = mutual_best(*rankings)
+    return int((~np.isin(pairs[:, 0], seeds[:, 0])).sum())
+
+
+def _choose_beta(
+    indices: np.ndarray, scores: np.ndarray, seeds: np.ndarray, holdout: np.ndarray, mutual_pairs: int | None
+) -> float:
+    if len(holdout):
+        rows, targets = holdout.T
+        found = indices[rows] == targets[:, None]
+        usable = found.any(axis=1)
+        if usable.any():
+            return fit_beta([(scores[rows[usable]], found[usable].argmax(axis=1))])
+        logger.warning("no held-out link is among its candidates; beta is chosen without them")
+    free = np.ones(len(indices), dtype=bool)
+    free[seeds[:, 0]] = False
+    share = 0.5 if mutual_pairs is None else mutual_pairs / max(int(free.sum()), 1)
+    return beta_for_confidence(scores[free], min(max(share, 0.05), 0.95))
+
+
+def _partition(log_partition: tuple[Any, Any], forward: bool, num_rows: int) -> np.ndarray:
+    values = np.asarray(log_partition[0 if forward else 1], dtype=np.float64)
+    if values.shape != (num_rows,) or not np.isfinite(values).all():
+        raise ValueError(f"log_partition must hold {num_rows} finite numbers per direction, got shape {values.shape}")
+    return values
+
+
+def _given_probabilities(scores: np.ndarray) -> np.ndarray:
+    probs = np.where(np.isneginf(scores), 0.0, scores.astype(np.float64))
+    if probs.min() < 0 or probs.max() > 1:
+        raise ValueError(f"calibrate='none' needs probabilities in [0, 1], got {probs.min()} to {probs.max()}")
+    most = probs.sum(axis=1).max()
+    if most > 1 + 1e-3:
+        raise ValueError(f"calibrate='none' needs rows that sum to at most 1, got a row with sum {most:.4f}")
+    return probs
+
+
+def _sweep(
+    sides: list[_Side], relations: RelationAlignment | None, options: Options
+) -> tuple[RelationAlignment, Beliefs, int]:
+    kernels = _backends.resolve(options.backend)
+    threads = _backends.thread_count(options.n_threads)
+    kg1, kg2 = sides[0].source, sides[0].target
+    for sweep in range(1, options.sweeps + 1):
+        held = _beliefs(sides, options.evidence)
+        alignment = relations or align_relations(
+            kg1, kg2, held[0], held[1], backend=options.backend, n_threads=options.n_threads
+        )
+        strengths = kernels.strengths(alignment, kg1, kg2)
+        before = [side.best() for side in sides]
+        for side, belief in zip(sides, held, strict=False):
+            _refine_side(side, belief, strengths, kernels, threads, options)
+        changed = sum(int((side.best() != old).sum()) for side, old in zip(sides, before, strict=True))
+        logger.debug("sweep %d of %d: %d best candidates changed", sweep, options.sweeps, changed)
+        if changed == 0:
+            break
+    return alignment, held[0], sweep
+
+
+def _beliefs(sides: list[_Side], kind: str) -> tuple[Beliefs, Beliefs]:
+    """Beliefs of both graphs' entities; with one direction the other side is its transpose."""
+    if kind == "mutual":
+        if len(sides) < 2:
+            raise ValueError("evidence='mutual' needs candidates in both directions; only one was given")
+        return beliefs.mutual((sides[0].indices, sides[0].probs), (sides[1].indices, sides[1].probs))
+    make = beliefs.soft if kind == "soft" else beliefs.argmax
+    forward = make(sides[0].indices, sides[0].probs)
+    if len(sides) == 2:
+        return forward, make(sides[1].indices, sides[1].probs)
+    return forward, beliefs.transpose(forward, sides[0].target.num_entities)
+
+
+def _refine_side(
+    side: _Side, belief: Beliefs, strengths: Any, kernels: Any, n_threads: int, options: Options
+) -> None:
+    rows = (0, side.source.num_entities)
+    common = {"forward": side.forward, "rows": rows, "n_threads": n_threads}
+    side.evidence = kernels.evidence(side.source, side.target, side.indices, belief, strengths, **common)
+    blanket = None
+    if options.blanket == "full":
+        # L of every belief: the evidence kernel on the beliefs as candidates, padded to rows of equal length.
+        own, places = posterior.padded_beliefs(belief)
+        of_beliefs = kernels.evidence(side.source, side.target, own, belief, strengths, **common)[places]
+        blanket = kernels.blanket(side.source, side.target, side.indices, belief, of_beliefs, strengths, **common)
+    if options.combine == "product":
+        exponent = posterior.product_exponent(side.prior, side.evidence, blanket, options.evidence_weight)
+    else:
+        exponent = posterior.compatibility_exponent(side.evidence, blanket)
+    side.probs = posterior.normalise(exponent, side.indices, side.prior, side.seed_rows)
+
+
+def _sorted_ranking(side: _Side) -> RefinedRanking:
+    """Best first; equal probabilities keep the encoder's order."""
+    order = np.argsort(np.where(side.indices >= 0, -side.probs, np.inf), axis=1, kind="stable")
+
+    def sort(values: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(np.take_along_axis(values, order, axis=1))
+
+    return RefinedRanking(sort(side.indices), sort(side.probs).astype(np.float32), sort(side.evidence))
+
+
+def _like_ranking(template: Any, ranking: RefinedRanking) -> RefinedRanking:
+    return RefinedRanking(
+        like(template, ranking.indices), like(template, ranking.probs), like(template, ranking.evidence)
+    )
