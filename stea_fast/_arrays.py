@@ -17,7 +17,10 @@ def is_torch(value: object) -> bool:
 def to_numpy(value: Any, name: str) -> np.ndarray:
     """`value` as a NumPy array: shared memory where possible, no change of dtype."""
     if is_torch(value):
-        return value.detach().cpu().numpy()
+        tensor = value.detach().cpu()
+        if tensor.dtype == sys.modules["torch"].bfloat16:  # NumPy has none; float32 holds it exactly
+            tensor = tensor.float()
+        return tensor.numpy()
     try:
         array = np.asarray(value)
     except ValueError as error:

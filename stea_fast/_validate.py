@@ -64,9 +64,9 @@ def number(value: Any, name: str, *, minimum: float = -np.inf, maximum: float = 
 
 def choice(value: Any, name: str, options: tuple[str, ...]) -> str:
     """One of the named options."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
-    return str(value)
+    return value
 
 
 def links(value: Any, name: str, num_sources: int, num_targets: int) -> np.ndarray:
@@ -81,22 +81,30 @@ def links(value: Any, name: str, num_sources: int, num_targets: int) -> np.ndarr
     return pairs
 
 
-def ranking(indices: Any, scores: Any, name: str, num_rows: int, num_targets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates of every row: int32 [n, k] (-1 = none) and float32 [n, k] (-inf where none), best first."""
+def ranking(
+    indices: Any, scores: Any, name: str, num_rows: int | None, num_targets: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates of every row: int32 [n, k] (-1 = none) and float32 [n, k] (-inf where none), best first.
+
+    `num_rows` None means any number of rows.
+    """
     ids = integers(indices, f"{name}.indices")
     values = to_numpy(scores, f"{name}.scores")
     if values.dtype.kind not in "fiu":
         raise TypeError(f"{name}.scores must hold numbers, got dtype {values.dtype}")
-    if ids.ndim != 2 or len(ids) != num_rows:
-        raise ValueError(f"{name}.indices must have shape ({num_rows}, k), a row per entity; got {ids.shape}")
+    if ids.ndim != 2 or (num_rows is not None and len(ids) != num_rows):
+        rows = "n" if num_rows is None else num_rows
+        raise ValueError(f"{name}.indices must have shape ({rows}, k), a row per entity; got {ids.shape}")
     if values.shape != ids.shape:
         raise ValueError(f"{name}.scores must have the shape of indices, {ids.shape}; got {values.shape}")
     _candidate_ids(ids, f"{name}.indices", num_targets)
     present = ids >= 0
+    given = values
+    with np.errstate(over="ignore"):
+        values = np.where(present, given, -np.inf).astype(np.float32)
     if not np.isfinite(values[present]).all():
         row, column = np.argwhere(present & ~np.isfinite(values))[0]
-        raise ValueError(f"{name}.scores[{row}, {column}] is {values[row, column]}; scores must be finite")
-    values = np.where(present, values, -np.inf).astype(np.float32)
+        raise ValueError(f"{name}.scores[{row}, {column}] is {given[row, column]}; scores must be finite in float32")
     if (values[:, 1:] > values[:, :-1]).any():
         order = np.argsort(-values, axis=1, kind="stable")
         ids, values = np.take_along_axis(ids, order, axis=1), np.take_along_axis(values, order, axis=1)
@@ -104,8 +112,8 @@ def ranking(indices: Any, scores: Any, name: str, num_rows: int, num_targets: in
 
 
 def _candidate_ids(ids: np.ndarray, name: str, num_targets: int) -> None:
-    if ids.shape[1] == 0:
-        raise ValueError(f"{name} has no columns; at least one candidate per row is needed")
+    if ids.size == 0:
+        raise ValueError(f"{name} is empty, with shape {ids.shape}; at least one candidate per row is needed")
     if ids.min() < -1:
         raise ValueError(f"{name} holds {ids.min()}: candidates must not be negative, except -1 for none")
     most = int((ids >= 0).sum(axis=1).max())

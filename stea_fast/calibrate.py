@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _validate
-from stea_fast._arrays import to_numpy
+from stea_fast._arrays import like, to_numpy
 
 MAX_BETA = 1e4
 CONFIDENCE_ROWS = 2048  # a mean over so many rows is exact enough to choose beta by
@@ -25,10 +25,10 @@ def softmax(scores: np.ndarray, beta: float, log_partition: np.ndarray | None = 
         beta: inverse temperature.
         log_partition: [n], log Σ exp(β·sim) over all targets. Without it the row's candidates share all mass.
     """
-    scaled = np.where(np.isneginf(scores), -np.inf, beta * scores.astype(np.float64))
-    if log_partition is None:
-        log_partition = log_sum_exp(scaled)
-    with np.errstate(invalid="ignore"):  # rows without any candidate: -inf - -inf
+    with np.errstate(invalid="ignore"):  # 0 * -inf, and rows without any candidate: -inf - -inf
+        scaled = np.where(np.isneginf(scores), -np.inf, beta * scores.astype(np.float64))
+        if log_partition is None:
+            log_partition = log_sum_exp(scaled)
         return np.minimum(np.nan_to_num(np.exp(scaled - log_partition[:, None]), nan=0.0), 1.0)
 
 
@@ -63,6 +63,8 @@ def fit_beta(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
     The links must be ones the encoder was *not* trained on: on its own seeds the likelihood grows without
     end with β. The result is limited to [0, 10000].
     """
+    if isinstance(blocks, Iterator):
+        raise TypeError("blocks must be walked several times: give a list, not a generator")
     low, high = 0.0, MAX_BETA
     beta = 1.0
     for _ in range(100):
@@ -83,21 +85,43 @@ def fit_beta(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
 def _derivatives(blocks: Iterable[tuple[np.ndarray, np.ndarray]], beta: float) -> tuple[float, float]:
     """First and second derivative of -log-likelihood: Σ (E_q[s] - s_true) and Σ Var_q[s]."""
     gradient = curvature = 0.0
-    for scores, truth in blocks:
-        scores = scores.astype(np.float64)
+    num_links = 0
+    for block in blocks:
+        scores, truth = _checked_block(block)
+        num_links += len(truth)
         probs = softmax(scores, beta)
-        finite = np.where(np.isneginf(scores), 0.0, scores)
-        mean = (probs * finite).sum(axis=1)
-        curvature += float((probs * (finite - mean[:, None]) ** 2).sum())
-        gradient += float((mean - finite[np.arange(len(truth)), truth]).sum())
+        # Relative to the true one: where it is the best, no rounding can turn the sign of the gradient.
+        ahead = np.where(np.isneginf(scores), 0.0, scores - scores[np.arange(len(truth)), truth][:, None])
+        mean = (probs * ahead).sum(axis=1)
+        curvature += float((probs * (ahead - mean[:, None]) ** 2).sum())
+        gradient += float(mean.sum())
+    if num_links == 0:
+        raise ValueError("blocks hold no links: there is nothing to fit beta to")
+    if not np.isfinite(gradient):
+        raise ValueError("blocks hold scores that are NaN or infinite")
     return gradient, curvature
+
+
+def _checked_block(block: Any) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        scores, truth = block
+    except (TypeError, ValueError):
+        raise TypeError("blocks must yield pairs (scores, truth)") from None
+    scores = to_numpy(scores, "scores of blocks").astype(np.float64)
+    truth = _validate.integers(truth, "truth of blocks")
+    if scores.ndim != 2 or truth.shape != scores.shape[:1]:
+        raise ValueError(f"blocks must yield scores [m, n] and truth [m], got {scores.shape} and {truth.shape}")
+    _validate.in_range(truth, "truth of blocks", scores.shape[1], "columns")
+    if np.isneginf(scores[np.arange(len(truth)), truth]).any():
+        raise ValueError("truth of blocks points to a score of -inf, which means no candidate")
+    return scores, truth
 
 
 class EmbeddingBlocks:
     """Held-out links of two embedding matrices as blocks for `fit_beta`: inner products, a few rows at a time."""
 
     def __init__(self, emb1: Any, emb2: Any, links: Any, *, block: int = 256) -> None:
-        self.emb1, self.emb2 = to_numpy(emb1, "emb1"), to_numpy(emb2, "emb2")
+        self.emb1, self.emb2 = _embeddings(emb1, emb2)
         self.links = _validate.links(links, "links", len(self.emb1), len(self.emb2))
         self.block = _validate.count(block, "block", minimum=1)
 
@@ -107,19 +131,34 @@ class EmbeddingBlocks:
             yield self.emb1[sources] @ self.emb2.T, targets
 
 
-def log_partition(emb1: Any, emb2: Any, beta: float, *, block: int = 1024) -> tuple[np.ndarray, np.ndarray]:
+def _embeddings(emb1: Any, emb2: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Two matrices of finite numbers with the same number of columns."""
+    first, second = to_numpy(emb1, "emb1"), to_numpy(emb2, "emb2")
+    for array, name in ((first, "emb1"), (second, "emb2")):
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
+        if array.ndim != 2 or not np.isfinite(array).all():
+            raise ValueError(f"{name} must be a matrix of finite numbers, got shape {array.shape}")
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(f"emb1 and emb2 must have the same width, got {first.shape[1]} and {second.shape[1]}")
+    return first, second
+
+
+def log_partition(emb1: Any, emb2: Any, beta: float, *, block: int = 1024) -> tuple[Any, Any]:
     """log Σ exp(β·⟨emb1, emb2⟩) over all targets for every source, and over all sources for every target.
 
     One pass over blocks of similarities serves both; nothing of size |E|×|E'| is stored.
     """
-    sources, targets = to_numpy(emb1, "emb1"), to_numpy(emb2, "emb2")
+    sources, targets = _embeddings(emb1, emb2)
+    beta = _validate.number(beta, "beta", minimum=0.0)
+    block = _validate.count(block, "block", minimum=1)
     rows = np.empty(len(sources))
     columns = np.full(len(targets), -np.inf)
     for begin in range(0, len(sources), block):
         scaled = beta * (sources[begin : begin + block] @ targets.T).astype(np.float64)
         rows[begin : begin + block] = log_sum_exp(scaled)
         columns = np.logaddexp(columns, log_sum_exp(scaled.T))
-    return rows, columns
+    return like(emb1, rows), like(emb1, columns)
 
 
 def beta_for_confidence(scores: np.ndarray, confidence: float) -> float:

@@ -52,9 +52,15 @@ def evaluate(result: Any, test: Any, pool: str = "test", *, direction: str = "fo
     links = _validate.columns(test, "test", 2)
     if len(links) == 0:
         raise ValueError("test is empty: there is nothing to evaluate against")
+    if not hasattr(result, direction):
+        raise TypeError(f"result must be candidates or a refinement with a .{direction}, got {type(result).__name__}")
     ranking = getattr(result, direction)
     if ranking is None:
         raise ValueError(f"the result has no {direction} ranking")
+    for column, side in enumerate(("forward", "backward")):
+        other = getattr(result, side, None)
+        limit = _validate.MAX_ID if other is None else len(other.indices)
+        _validate.in_range(links[:, column], f"test[:, {column}]", limit, f"rows in the {side} ranking")
     oriented = links if direction == "forward" else links[:, ::-1]
     ranks = pessimistic_ranks(ranking, oriented, pool)
     precision, recall, f1, num_pairs = _judge_pairs(getattr(result, "pairs", None), links)
@@ -73,13 +79,16 @@ def evaluate(result: Any, test: Any, pool: str = "test", *, direction: str = "fo
 
 def pessimistic_ranks(ranking: Any, links: np.ndarray, pool: str) -> np.ndarray:
     """float64 [n]: rank of every link's target in its source's row, inf where it is missing."""
-    indices = to_numpy(ranking.indices, "indices")
+    indices = _validate.integers(ranking.indices, "indices")
     scores = to_numpy(ranking.scores, "scores")
+    if indices.ndim != 2 or scores.shape != indices.shape:
+        raise ValueError(f"indices and scores must both have shape [n, k], got {indices.shape} and {scores.shape}")
     sources, targets = links.T
-    _validate.in_range(sources, "test", len(indices), "rows in the ranking")
     rows, values = indices[sources], scores[sources].astype(np.float64)
     is_true = rows == targets[:, None]
     competes = rows >= 0
+    if not np.isfinite(values[competes]).all():
+        raise ValueError("scores must be finite where there is a candidate")
     if pool == "test":
         competes &= np.isin(rows, targets)
     truth = np.where(is_true, values, -np.inf).max(axis=1, initial=-np.inf)

@@ -71,10 +71,10 @@ def explain_pair(
     e = _validate.count(e, "e", maximum=kg1.num_entities - 1)
     e2 = _validate.count(e2, "e2", maximum=kg2.num_entities - 1)
     edges, edges2 = kg1.edges_of(e), kg2.edges_of(e2)
-    strengths = _strengths(relations, kg1, kg2, edges[:, 1], edges2[:, 1])
+    from1, from2 = _strengths(relations, kg1, kg2, edges[:, 1], edges2[:, 1])
     weights = reference.belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
-    shares = sum(reference.minus_log(strength * weights) for strength in strengths)
-    total = float(np.sum(shares))
+    shares = reference.minus_log(from1 * weights) + reference.minus_log(from2 * weights)
+    total = float(shares.sum())
     facts = []
     for i, j in zip(*np.nonzero(shares), strict=True):
         (neighbor, relation), (neighbor2, relation2) = edges[i].tolist(), edges2[j].tolist()

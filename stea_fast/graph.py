@@ -74,7 +74,7 @@ class KG:
     ) -> None:
         array = _validate.columns(triples, "triples", 3)
         n = _size(array[:, [0, 2]], num_entities, "num_entities", "triples[:, [0, 2]]", "entities")
-        r = _size(array[:, 1], num_relations, "num_relations", "triples[:, 1]", "relations")
+        r = _size(array[:, 1], num_relations, "num_relations", "triples[:, 1]", "relations", _validate.MAX_ID // 2)
         indptr, edges = _closure(array, n, r)
         self._set("num_entities", n)
         self._set("num_relations", r)
@@ -92,6 +92,10 @@ class KG:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"KG is immutable; cannot delete {name!r}")
+
+    def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
+        for name, value in state[1].items():  # a copy or an unpickled graph: as immutable as the original
+            self._set(name, freeze(value) if isinstance(value, np.ndarray) else value)
 
     @property
     def num_triples(self) -> int:
@@ -168,16 +172,17 @@ class KG:
         """Write the graph to a folder of .npy files. The folder appears whole or not at all."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        private = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        staging = private / "kg"
         try:
+            staging.mkdir()  # with the user's umask; the temporary folder is closed to others
             self._write(staging)
-            if path.is_dir():
+            if path.exists():
                 _check_format(path)  # only a saved graph is ever replaced
                 shutil.rmtree(path)
             os.replace(staging, path)
-        except BaseException:
-            shutil.rmtree(staging, ignore_errors=True)
-            raise
+        finally:
+            shutil.rmtree(private, ignore_errors=True)
 
     def _write(self, folder: Path) -> None:
         header = {
@@ -202,7 +207,10 @@ class KG:
         header = _check_format(folder)
 
         def read(name: str) -> np.ndarray:
-            return freeze(np.load(folder / f"{name}.npy", mmap_mode="r" if mmap else None, allow_pickle=False))
+            try:
+                return freeze(np.load(folder / f"{name}.npy", mmap_mode="r" if mmap else None, allow_pickle=False))
+            except (OSError, EOFError, ValueError) as error:
+                raise ValueError(f"{folder}: cannot read {name}.npy; the folder is damaged: {error}") from None
 
         kg = cls.__new__(cls)
         kg._set("num_entities", int(header["num_entities"]))
@@ -212,17 +220,38 @@ class KG:
         for name in _NAMES:
             named = (folder / f"{name}.text.npy").exists()
             kg._set(name, NameTable(read(f"{name}.text"), read(f"{name}.offsets")) if named else None)
-        if kg.indptr.shape != (kg.num_entities + 1,) or kg.edges.shape != (int(kg.indptr[-1]), 2):
+        if not kg._is_consistent(touch_edges=not mmap):
             raise ValueError(f"{folder}: the arrays do not fit together; the folder is damaged")
         return kg
 
+    def _is_consistent(self, *, touch_edges: bool) -> bool:
+        """Whether the arrays are what the kernels rely on; the contents of the edges only if asked."""
+        dtypes = [getattr(self, name).dtype for name in _ARRAYS]
+        return bool(
+            dtypes == [np.int64, np.int32, np.float32]
+            and self.indptr.shape == (self.num_entities + 1,)
+            and self.indptr[0] == 0
+            and (self.degrees >= 0).all()
+            and self.edges.shape == (int(self.indptr[-1]), 2)
+            and self.functionality.shape == (2 * self.num_relations,)
+            and all(
+                table is None or len(table) == size
+                for table, size in ((self.entity_names, self.num_entities), (self.relation_names, self.num_relations))
+            )
+            and (not touch_edges or self.edges.size == 0 or self.edges.min() >= 0)
+            and (not touch_edges or (self.edges < (self.num_entities, 2 * self.num_relations)).all())
+        )
 
-def _size(ids: np.ndarray, given: int | None, name: str, where: str, what: str) -> int:
+
+def _size(
+    ids: np.ndarray, given: int | None, name: str, where: str, what: str, maximum: int = _validate.MAX_ID
+) -> int:
     if given is None:
         if ids.size == 0:
             raise ValueError(f"triples is empty: give {name}, or at least one triple")
+        _validate.in_range(ids, where, maximum, what)
         given = int(ids.max()) + 1
-    size = _validate.count(given, name, minimum=1)
+    size = _validate.count(given, name, minimum=1, maximum=maximum)
     _validate.in_range(ids, where, size, what)
     return size
 
@@ -230,10 +259,22 @@ def _size(ids: np.ndarray, given: int | None, name: str, where: str, what: str) 
 def _pack_names(names: Iterable[str] | None, size: int, name: str) -> NameTable | None:
     if names is None:
         return None
-    table = NameTable.pack(names)
+    table = NameTable.pack(_strings(names, name))
     if len(table) != size:
         raise ValueError(f"{name} must have one name for each of {size} ids, got {len(table)}")
     return table
+
+
+def _strings(names: Iterable[str], name: str) -> Iterable[str]:
+    if isinstance(names, NameTable):
+        return names
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise TypeError(f"{name} must be a sequence of strings, got {type(names).__name__}")
+    listed = list(names)
+    others = [type(item).__name__ for item in listed if not isinstance(item, str)]
+    if others:
+        raise TypeError(f"{name} must hold strings, got {others[0]}")
+    return listed
 
 
 def _closure(triples: np.ndarray, n: int, r: int) -> tuple[np.ndarray, np.ndarray]:
@@ -269,11 +310,14 @@ def _functionality(indptr: np.ndarray, edges: np.ndarray, n: int, r: int) -> np.
 def _check_format(folder: Path) -> dict[str, Any]:
     try:
         header = json.loads((folder / "kg.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        sizes = [header.get(name) for name in ("num_entities", "num_relations")]
+    except (OSError, ValueError, AttributeError) as error:
         raise ValueError(f"{folder} is not a saved KG: {error}") from None
     if header.get("format") != FORMAT or header.get("version") != FORMAT_VERSION:
         raise ValueError(
             f"{folder} holds {header.get('format')!r} version {header.get('version')!r}; "
             f"expected {FORMAT!r} version {FORMAT_VERSION}"
         )
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise ValueError(f"{folder}: kg.json does not say how many entities and relations there are")
     return header

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends, _validate, beliefs, posterior
-from stea_fast._arrays import like
+from stea_fast._arrays import like, to_numpy
 from stea_fast.calibrate import beta_for_confidence, fit_beta, minmax, softmax
 from stea_fast.explain import Explanation, explain_pair
 from stea_fast.graph import KG
@@ -54,6 +54,8 @@ class Options:
         _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
         _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
+        if not isinstance(self.paper, (bool, np.bool_)):
+            raise TypeError(f"paper must be True or False, got {type(self.paper).__name__}")
         if self.select is not None:
             _validate.choice(self.select, "select", STRATEGIES)
         if self.threshold is not None:
@@ -207,6 +209,8 @@ def _check_graphs(kg1: KG, kg2: KG) -> None:
 
 
 def _check_relations(relations: RelationAlignment, kg1: KG, kg2: KG) -> None:
+    if not isinstance(relations, RelationAlignment):
+        raise TypeError(f"relations must be a RelationAlignment, got {type(relations).__name__}")
     expected = (2 * kg1.num_relations, 2 * kg2.num_relations)
     if relations.sub12.shape != expected:
         raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.sub12.shape}")
@@ -253,6 +257,8 @@ def _calibrated_sides(
             beta = options.beta if options.beta is not None else _choose_beta(indices, scores, links, held_out, confidence)
             partition = None if log_partition is None else _partition(log_partition, forward, len(indices))
             prior = softmax(scores, beta, partition)
+            if partition is not None and prior.sum(axis=1).max() > 1.01:  # 1, but for rounding
+                raise ValueError("log_partition is less than the candidates alone give: other scores or another beta?")
         else:
             prior = minmax(scores) if options.calibrate == "minmax" else _given_probabilities(scores)
         indices, prior = posterior.clamp(indices, prior, links)
@@ -286,10 +292,17 @@ def _choose_beta(
 
 
 def _partition(log_partition: tuple[Any, Any], forward: bool, num_rows: int) -> np.ndarray:
-    values = np.asarray(log_partition[0 if forward else 1], dtype=np.float64)
-    if values.shape != (num_rows,) or not np.isfinite(values).all():
-        raise ValueError(f"log_partition must hold {num_rows} finite numbers per direction, got shape {values.shape}")
-    return values
+    try:
+        given = log_partition[0 if forward else 1]
+    except (TypeError, IndexError):
+        raise TypeError("log_partition must be a pair of arrays, one per direction") from None
+    values = to_numpy(given, "log_partition")
+    if values.dtype.kind not in "fiu" or values.shape != (num_rows,) or not np.isfinite(values).all():
+        raise ValueError(
+            f"log_partition must hold {num_rows} finite numbers for the {'forward' if forward else 'backward'} "
+            f"direction, got shape {values.shape}, dtype {values.dtype}"
+        )
+    return values.astype(np.float64)
 
 
 def _given_probabilities(scores: np.ndarray) -> np.ndarray:

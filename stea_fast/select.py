@@ -1,7 +1,7 @@
 """Selection of pseudo mappings: the paper's three strategies and its three baselines.
 
-All of them return (pairs int64 [m, 2], values float32 [m]) in increasing order of the source. Pairs that
-touch a seed are never selected.
+All of them return (pairs int64 [m, 2], values float32 [m]) in increasing order of the source; the baselines
+as the kind of array that came in. Pairs that touch a seed are never selected.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _validate
-from stea_fast._arrays import to_numpy
-from stea_fast.types import Candidates, RefinedRanking
+from stea_fast._arrays import like
+from stea_fast.types import Candidates, Ranking, RefinedRanking
 
 Selection = tuple[np.ndarray, np.ndarray]
 STRATEGIES = ("mutual", "uni", "uni_backward", "bi", "none")
@@ -80,17 +80,20 @@ def mutual_nearest(candidates: Candidates, *, seeds: Any = ()) -> Selection:
     """MutNearest (MRAEA): pairs that are each other's nearest neighbour; the value is the similarity."""
     if candidates.backward is None:
         raise ValueError("mutual_nearest needs candidates in both directions; only one was given")
-    forward, backward = _arrays(candidates.forward), _arrays(candidates.backward)
+    forward = _checked(candidates.forward, "forward", len(candidates.backward.indices))
+    backward = _checked(candidates.backward, "backward", len(forward[0]))
+    known = _validate.links(seeds, "seeds", len(forward[0]), len(backward[0]))
     pairs, _ = mutual_best(forward, backward)
     scores = first_candidates(*forward)[1][pairs[:, 0]].astype(np.float32)
-    return _without_seeds((pairs, scores), _validate.columns(seeds, "seeds", 2))
+    return _like(candidates, _without_seeds((pairs, scores), known))
 
 
 def similarity_threshold(candidates: Candidates, threshold: float, *, seeds: Any = ()) -> Selection:
     """SimThr: every source's nearest target whose similarity is above the threshold."""
     threshold = _validate.number(threshold, "threshold")
-    found = above_threshold(*_arrays(candidates.forward), threshold)
-    return _without_seeds(found, _validate.columns(seeds, "seeds", 2))
+    indices, scores = _checked(candidates.forward, "forward")
+    known = _validate.links(seeds, "seeds", len(indices), _validate.MAX_ID)
+    return _like(candidates, _without_seeds(above_threshold(indices, scores, threshold), known))
 
 
 def one_to_one(
@@ -106,19 +109,19 @@ def one_to_one(
         seeds: (m, 2) links that are already known; their entities take no part.
     """
     threshold = _validate.number(threshold, "threshold")
-    indices, scores = _arrays(candidates.forward)
-    known = _validate.columns(seeds, "seeds", 2)
-    new_pairs, new_scores = _matching(indices, scores, threshold, known)
+    indices, scores = _checked(candidates.forward, "forward")
+    known = _validate.links(seeds, "seeds", len(indices), _validate.MAX_ID)
     old_pairs = _validate.columns(previous, "previous", 2)
-    if len(old_pairs):
-        _validate.in_range(old_pairs[:, 0], "previous[:, 0]", len(indices), "source entities")
-    pairs, scores = _union([(new_pairs, new_scores), (old_pairs, _current_scores(old_pairs, indices, scores))])
+    _validate.in_range(old_pairs[:, 0], "previous[:, 0]", len(indices), "source entities")
+    _validate.in_range(old_pairs[:, 1], "previous[:, 1]", _validate.MAX_ID, "target entities")
+    old = _without_seeds((old_pairs, _current_scores(old_pairs, indices, scores)), known)
+    pairs, scores = _union([_matching(indices, scores, threshold, known), old])
     for side in (0, 1):
         order = np.argsort(-scores, kind="stable")
         _, first = np.unique(pairs[order, side], return_index=True)
         kept = np.sort(order[first])
         pairs, scores = pairs[kept], scores[kept]
-    return _without_seeds((pairs, scores), known)
+    return _like(candidates, (pairs, scores))
 
 
 def _matching(indices: np.ndarray, scores: np.ndarray, threshold: float, seeds: np.ndarray) -> Selection:
@@ -155,8 +158,13 @@ def _current_scores(pairs: np.ndarray, indices: np.ndarray, scores: np.ndarray) 
     return np.where(found, scores[pairs[:, 0]], -np.inf).max(axis=1, initial=-np.inf).astype(np.float32)
 
 
-def _arrays(ranking: Any) -> tuple[np.ndarray, np.ndarray]:
-    return to_numpy(ranking.indices, "indices"), to_numpy(ranking.scores, "scores")
+def _checked(ranking: Ranking, name: str, num_targets: int = _validate.MAX_ID) -> tuple[np.ndarray, np.ndarray]:
+    return _validate.ranking(ranking.indices, ranking.scores, name, None, num_targets)
+
+
+def _like(candidates: Candidates, found: Selection) -> Selection:
+    template = candidates.forward.indices
+    return like(template, found[0]), like(template, found[1])
 
 
 def _union(parts: list[Selection]) -> Selection:

@@ -103,6 +103,13 @@ class RelationAlignment:
             )
 
     @classmethod
+    def trusted(cls, sub12: csr_array, sub21: csr_array, default: float = 0.0) -> RelationAlignment:
+        """Without checks and copies: float32 CSR with sorted columns, no zeros, values in [0, 1]."""
+        alignment = cls.__new__(cls)
+        alignment.sub12, alignment.sub21, alignment.default = sub12, sub21, default
+        return alignment
+
+    @classmethod
     def uniform(cls, kg1: KG, kg2: KG, prob: float = 0.1) -> RelationAlignment:
         """The same probability for every pair: what PARIS assumes before anything is known."""
         from scipy.sparse import csr_array
@@ -112,9 +119,7 @@ class RelationAlignment:
 
     def swapped(self) -> RelationAlignment:
         """The same alignment seen from the other graph."""
-        other = RelationAlignment.__new__(RelationAlignment)
-        other.sub12, other.sub21, other.default = self.sub21, self.sub12, self.default
-        return other
+        return RelationAlignment.trusted(self.sub21, self.sub12, self.default)
 
     def __repr__(self) -> str:
         return f"RelationAlignment({self.sub12.shape[0]} x {self.sub12.shape[1]}, {self.sub12.nnz:,} pairs)"
@@ -129,7 +134,9 @@ def _as_csr(matrix: Any, name: str) -> csr_array:
         matrix = to_numpy(matrix, name)
         if matrix.ndim != 2:
             raise ValueError(f"{name} must be a matrix, got shape {matrix.shape}")
-    csr = csr_array(matrix, dtype=np.float32)
+        if matrix.dtype.kind not in "fiub":
+            raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}")
+    csr = csr_array(matrix, dtype=np.float32, copy=True)  # what follows works in place
     csr.sum_duplicates()
     csr.eliminate_zeros()
     if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0 and csr.data.max() <= 1):

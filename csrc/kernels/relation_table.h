@@ -33,18 +33,17 @@ class RelationTable {
     int64_t size2() const { return static_cast<int64_t>(default2_.size()); }
 
   private:
-    void merge_rows(const SparseView& sub12, const SparseView& sub21, const RelationSide& side1,
-                    const RelationSide& side2);
-    void fill_corner();
+    void store(int32_t relation1, int32_t relation2, Strength strength);
+    void fill_defaults();
+    void build_outside();
 
-    std::vector<Strength> corner_;
     std::vector<uint32_t> index1_;
     std::vector<uint32_t> index2_;
-    std::vector<int64_t> offsets_;
-    std::vector<int32_t> relations2_;
-    std::vector<Strength> strengths_;
     std::vector<float> default1_;
     std::vector<float> default2_;
+    std::vector<Strength> corner_;
+    std::vector<OutsidePair> outsiders_;  // in the order of storing
+    std::vector<OutsidePair> outside_;    // the same as an open-addressing table
 };
 
 }  // namespace stea

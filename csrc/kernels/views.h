@@ -43,18 +43,23 @@ struct Strength {
     float from2;
 };
 
+// A stored pair with a relation outside the corner.
+struct OutsidePair {
+    int64_t key;  // relation_key(r, r'), -1 = empty slot
+    Strength strength;
+};
+
 // Sparse (r, r') -> Strength. Evidence is symmetric, so one table serves both directions.
 //
 // The most frequent relations of both graphs, ranked by frequency, have a dense corner of the table to
 // themselves: nearly every look-up is one read at corner[index1[r] + index2[r']], and the pairs read most
-// lie next to each other. Pairs with a relation outside the corner are found in sorted rows.
+// lie next to each other. Pairs with a relation outside the corner are in an open-addressing table.
 struct RelationTableView {
     const Strength* corner;
     const uint32_t* index1;  // [2R] rank of r times the width of the corner, or kOutside
     const uint32_t* index2;  // [2R'] rank of r', or kOutside
-    const int64_t* offsets;  // [2R + 1] rows of all stored pairs
-    const int32_t* relations2;
-    const Strength* strengths;
+    const OutsidePair* outside;
+    uint64_t outside_mask;
     const float* default1;  // [2R] from1 of pairs that are not stored
     const float* default2;  // [2R'] from2 of pairs that are not stored
     bool source_is_graph1;  // false: the source rows are entities of graph 2
@@ -62,5 +67,14 @@ struct RelationTableView {
 
 // Any sum of two indices with an outsider among them is at least this.
 constexpr uint32_t kOutside = uint32_t{1} << 30;
+
+// Static: every translation unit has its own.
+static inline int64_t relation_key(int32_t relation1, int32_t relation2) {
+    return (static_cast<int64_t>(relation1) << 32) | relation2;
+}
+
+static inline uint64_t outside_slot(int64_t key, uint64_t mask) {
+    return ((static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ull) >> 32) & mask;
+}
 
 }  // namespace stea

@@ -6,7 +6,7 @@ Each kernel files the neighbourhood of a row under its believed targets (linked 
 
 from __future__ import annotations
 
-from math import exp, log, log1p
+from math import exp, log1p
 from typing import Any
 
 import numpy as np
@@ -156,66 +156,82 @@ def inverse(relation, num_relations):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def file_groups(indptr, edges, row, belief_indptr, belief_targets, num_relations, head, following, locals_, beliefs, group):  # type: ignore[no-untyped-def]
+    """File every neighbour but the row itself; `group` of a node is the first node with the same belief.
+
+    Seen from the neighbour, the edge runs the other way: nodes carry the inverse relation.
+    """
+    count = 0
+    run = 0
+    for j in range(indptr[row], indptr[row + 1]):
+        if edges[j, 0] == row:
+            continue
+        if j == indptr[row] or edges[j - 1, 0] != edges[j, 0]:
+            run = count
+        first = count
+        relation = inverse(edges[j, 1], num_relations)
+        count = file_edge(
+            edges[j, 0], relation, belief_indptr, belief_targets, head, following, locals_, beliefs, count
+        )
+        for i in range(first, count):
+            group[i] = run + i - first
+    return count
+
+
+@kernel
+def multiply_groups(entity, weight, indptr2, edges2, num_relations2, strengths, head, following, locals_, group, product):  # type: ignore[no-untyped-def]
+    """Multiply the factors that "the row is `entity`, with this weight" gives to each group."""
+    s_indptr, s_columns, s_values, default1, default2 = strengths
+    for j in range(indptr2[entity], indptr2[entity + 1]):
+        r2 = inverse(edges2[j, 1], num_relations2)
+        node = head[edges2[j, 0]]
+        while node >= 0:
+            a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, locals_[node], r2)
+            product[group[node]] *= factor(a, weight) * factor(b, weight)
+            node = following[node]
+
+
+@kernel
 def blanket(
     indptr, edges, indptr2, edges2, candidates, belief_indptr, belief_targets, belief_weights, belief_evidence,
     s_indptr, s_columns, s_values, default1, default2, num_relations, num_relations2, row_begin, row_end, out,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The neighbours' factors of the Markov blanket for the rows [row_begin, row_end)."""
+    strengths = (s_indptr, s_columns, s_values, default1, default2)
     head = np.full(len(indptr2) - 1, -1, dtype=np.int32)
     for row in range(row_begin, row_end):
         needed = count_nodes(edges, indptr[row], indptr[row + 1], belief_indptr)
         following = np.empty(needed, dtype=np.int32)
         locals_ = np.empty(needed, dtype=np.int32)
         beliefs = np.empty(needed, dtype=np.int64)
-        group = np.empty(needed, dtype=np.int64)  # of every node: the first node with the same belief
-        count = 0
-        run = 0
-        for j in range(indptr[row], indptr[row + 1]):
-            if edges[j, 0] == row:
-                continue
-            if j == indptr[row] or edges[j - 1, 0] != edges[j, 0]:
-                run = count
-            first = count
-            relation = inverse(edges[j, 1], num_relations)
-            count = file_edge(
-                edges[j, 0], relation, belief_indptr, belief_targets, head, following, locals_, beliefs, count
-            )
-            for i in range(first, count):
-                group[i] = run + i - first
-        rest = np.empty(count)
-        for i in range(count):
-            rest[i] = belief_evidence[beliefs[i]]
+        group = np.empty(needed, dtype=np.int64)
+        count = file_groups(
+            indptr, edges, row, belief_indptr, belief_targets, num_relations, head, following, locals_, beliefs, group
+        )
+        rest = np.zeros(count)  # L(n, n') without the share of the row, then exp(-that)
         for b in range(belief_indptr[row], belief_indptr[row + 1]):
-            weight = np.float64(belief_weights[b])
-            target = belief_targets[b]
-            for j in range(indptr2[target], indptr2[target + 1]):
-                node = head[edges2[j, 0]]
-                while node >= 0:
-                    r2 = inverse(edges2[j, 1], num_relations2)
-                    x, y = find_strength(s_indptr, s_columns, s_values, default1, default2, locals_[node], r2)
-                    rest[group[node]] += log(factor(x, weight) * factor(y, weight))
-                    node = following[node]
+            share = np.ones(count)
+            multiply_groups(
+                belief_targets[b], np.float64(belief_weights[b]), indptr2, edges2, num_relations2, strengths, head,
+                following, locals_, group, share,
+            )  # fmt: skip
+            rest += np.log(np.maximum(share, 1e-300))
         base = 0.0
         for i in range(count):
-            rest[i] = exp(-max(rest[i], 0.0))
+            rest[i] = exp(-max(rest[i] + belief_evidence[beliefs[i]], 0.0))
             if group[i] == i:
                 base += belief_weights[beliefs[i]] * (1.0 - rest[i])
-        product = np.ones(count)
         for c in range(candidates.shape[1]):
-            e2 = candidates[row - row_begin, c]
-            if e2 < 0:
+            if candidates[row - row_begin, c] < 0:
                 continue
-            for j in range(indptr2[e2], indptr2[e2 + 1]):
-                node = head[edges2[j, 0]]
-                while node >= 0:
-                    r2 = inverse(edges2[j, 1], num_relations2)
-                    x, y = find_strength(s_indptr, s_columns, s_values, default1, default2, locals_[node], r2)
-                    product[group[node]] *= factor(x, 1.0) * factor(y, 1.0)
-                    node = following[node]
+            product = np.ones(count)
+            multiply_groups(
+                candidates[row - row_begin, c], 1.0, indptr2, edges2, num_relations2, strengths, head, following,
+                locals_, group, product,
+            )  # fmt: skip
             gain = 0.0
             for i in range(count):
                 gain += belief_weights[beliefs[i]] * rest[i] * (1.0 - product[i])
-                product[i] = 1.0
             out[row - row_begin, c] = base + gain
         forget(head, beliefs, belief_targets, count)
 
@@ -228,6 +244,53 @@ def product_of_all(weights, begin, end, begin2, end2):  # type: ignore[no-untype
         for j in range(begin2, end2):
             product *= 1.0 - np.float64(weights[i]) * np.float64(weights[j])
     return product
+
+
+@kernel
+def file_triples(edges, begin, end, row, belief_indptr, belief_targets, belief_weights, num_relations, scale, den, head, following, locals_, beliefs):  # type: ignore[no-untyped-def]
+    """File the triples among the edges [begin, end) and add them to den; returns the number of nodes."""
+    count = 0
+    for j in range(begin, end):
+        tail, r = edges[j, 0], edges[j, 1]
+        if r >= num_relations:
+            continue
+        count = file_edge(tail, j - begin, belief_indptr, belief_targets, head, following, locals_, beliefs, count)
+        product = product_of_all(
+            belief_weights, belief_indptr[row], belief_indptr[row + 1], belief_indptr[tail], belief_indptr[tail + 1]
+        )
+        den[r] += np.int64((1.0 - product) * scale + 0.5)
+    return count
+
+
+@kernel
+def match_statements(row, indptr2, edges2, belief_indptr, belief_targets, belief_weights, head, following, locals_, beliefs, count, num_edges, column_of, columns):  # type: ignore[no-untyped-def]
+    """Products [num_edges, columns] of all the ways in which a statement is matched by r'; and the columns used."""
+    num_columns = 0
+    products = np.ones((num_edges, 16))
+    hits = np.empty(0, dtype=np.int64)
+    for b in range(belief_indptr[row], belief_indptr[row + 1]):
+        begin, end = indptr2[belief_targets[b]], indptr2[belief_targets[b] + 1]
+        if end - begin > len(hits):
+            hits = np.empty(2 * (end - begin), dtype=np.int64)
+        found = find_hits(edges2, begin, end, head, beliefs, belief_targets, count, hits)
+        for h in range(found):
+            r2 = edges2[hits[h], 1]
+            if column_of[r2] < 0:
+                column_of[r2] = num_columns
+                columns[num_columns] = r2
+                num_columns += 1
+                if num_columns > products.shape[1]:
+                    wider = np.ones((num_edges, 2 * products.shape[1]))
+                    wider[:, : products.shape[1]] = products
+                    products = wider
+            node = head[edges2[hits[h], 0]]
+            while node >= 0:
+                weight = np.float64(belief_weights[b]) * np.float64(belief_weights[beliefs[node]])
+                products[locals_[node], column_of[r2]] *= 1.0 - weight
+                node = following[node]
+    for column in range(num_columns):
+        column_of[columns[column]] = -1
+    return products, num_columns
 
 
 @kernel
@@ -245,8 +308,7 @@ def relation_counts(
     size = 0
     block = max(16, (1 << 20) // (2 * num_relations2))  # hubs come in blocks, so that the products stay small
     for row in range(row_begin, row_end):
-        first, last = belief_indptr[row], belief_indptr[row + 1]
-        if first == last:
+        if belief_indptr[row] == belief_indptr[row + 1]:
             continue
         for begin in range(indptr[row], indptr[row + 1], block):
             end = min(begin + block, indptr[row + 1])
@@ -254,54 +316,22 @@ def relation_counts(
             following = np.empty(needed, dtype=np.int32)
             locals_ = np.empty(needed, dtype=np.int32)
             beliefs = np.empty(needed, dtype=np.int64)
-            count = 0
-            for j in range(begin, end):
-                r, tail = edges[j, 1], edges[j, 0]
-                if r >= num_relations:
-                    continue
-                count = file_edge(
-                    tail, j - begin, belief_indptr, belief_targets, head, following, locals_, beliefs, count
-                )
-                product = product_of_all(belief_weights, first, last, belief_indptr[tail], belief_indptr[tail + 1])
-                den[r] += np.int64((1.0 - product) * scale + 0.5)
-            longest = 0
-            for b in range(first, last):
-                target = belief_targets[b]
-                longest = max(longest, indptr2[target + 1] - indptr2[target])
-            hits = np.empty(longest, dtype=np.int64)
-            num_columns = 0
-            products = np.ones((end - begin, 16))
-            for b in range(first, last):
-                target = belief_targets[b]
-                weight = np.float64(belief_weights[b])
-                found = find_hits(
-                    edges2, indptr2[target], indptr2[target + 1], head, beliefs, belief_targets, count, hits
-                )
-                for h in range(found):
-                    r2 = edges2[hits[h], 1]
-                    if column_of[r2] < 0:
-                        column_of[r2] = num_columns
-                        columns[num_columns] = r2
-                        num_columns += 1
-                        if num_columns > products.shape[1]:
-                            wider = np.ones((end - begin, 2 * products.shape[1]))
-                            wider[:, : products.shape[1]] = products
-                            products = wider
-                    node = head[edges2[hits[h], 0]]
-                    while node >= 0:
-                        w2 = np.float64(belief_weights[beliefs[node]])
-                        products[locals_[node], column_of[r2]] *= 1.0 - weight * w2
-                        node = following[node]
+            count = file_triples(
+                edges, begin, end, row, belief_indptr, belief_targets, belief_weights, num_relations, scale, den,
+                head, following, locals_, beliefs,
+            )  # fmt: skip
+            products, num_columns = match_statements(
+                row, indptr2, edges2, belief_indptr, belief_targets, belief_weights, head, following, locals_,
+                beliefs, count, end - begin, column_of, columns,
+            )  # fmt: skip
+            needed = size + (end - begin) * num_columns
+            if needed > len(keys):
+                keys = np.concatenate((keys, np.empty(needed, dtype=np.int64)))
+                values = np.concatenate((values, np.empty(needed, dtype=np.int64)))
             for i in range(end - begin):
                 for column in range(num_columns):
-                    if products[i, column] < 1.0:
-                        if size == len(keys):
-                            keys = np.concatenate((keys, np.empty(size, dtype=np.int64)))
-                            values = np.concatenate((values, np.empty(size, dtype=np.int64)))
-                        keys[size] = np.int64(edges[begin + i, 1]) * 2 * num_relations2 + columns[column]
-                        values[size] = np.int64((1.0 - products[i, column]) * scale + 0.5)
-                        size += 1
-            for column in range(num_columns):
-                column_of[columns[column]] = -1
+                    keys[size] = np.int64(edges[begin + i, 1]) * 2 * num_relations2 + columns[column]
+                    values[size] = np.int64((1.0 - products[i, column]) * scale + 0.5)
+                    size += products[i, column] < 1.0
             forget(head, beliefs, belief_targets, count)
     return keys[:size], values[:size], den

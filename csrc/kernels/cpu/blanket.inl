@@ -61,8 +61,8 @@ static inline void visit_groups(const BlanketArgs& args, const Edge* edges, cons
             visit(scratch.group_of.data[n],
                   cell < kOutside
                       ? args.relations.corner[cell]
-                      : search_strength(args.relations,
-                                        inverse(edges[nodes[n].local].relation, args.num_source_relations), relation));
+                      : outside_strength(args.relations,
+                                         inverse(edges[nodes[n].local].relation, args.num_source_relations), relation));
         }
     }
 }

@@ -1,33 +1,12 @@
 typedef double Two __attribute__((vector_size(2 * sizeof(double))));
 
-// Collects -log of a product of factors without one logarithm per factor: the two factors of a visit go
-// into a lane each, and the lanes are brought back into range before they can underflow.
-struct LogProduct {
-    static constexpr int kVisits = 32;  // each may take 1e-4 off a lane
-    Two product = {1.0, 1.0};
-    double flushed = 0.0;
-    int budget = kVisits;
-
-    inline void multiply(Strength strength, double weight) {
-        const Two least = {kMinFactor, kMinFactor};
-        const Two strengths = {strength.from1, strength.from2};
-        const Two factors = 1.0 - strengths * weight;
-        product *= factors < least ? least : factors;
-        if (--budget == 0) keep_in_range();
-    }
-
-    void keep_in_range() {
-        budget = kVisits;
-        if (product[0] >= 1e-100 && product[1] >= 1e-100) return;
-        flushed -= std::log(product[0]) + std::log(product[1]);
-        product = Two{1.0, 1.0};
-    }
-
-    inline double minus_log() {
-        keep_in_range();
-        return flushed - std::log(product[0] * product[1]);
-    }
-};
+static inline Two larger(Two a, Two b) {
+#ifdef __SSE2__
+    return __builtin_ia32_maxpd(a, b);  // the compiler does not find this instruction on its own
+#else
+    return a > b ? a : b;
+#endif
+}
 
 // Calls visit(strength, weight) for every node behind the hits. `edges` are those of the row.
 template <typename Visit>
@@ -38,14 +17,16 @@ static inline void visit_nodes(const RelationTableView& table, const Edge* edges
     for (int64_t i = hits.begin; i < hits.end; ++i) {
         const Hit hit = scratch.hits.data[i];
         const uint32_t index = target_index(table, hit.relation);
-        for (int32_t n = hit.first_node; n >= 0;) {
-            const Node node = nodes[n];
+        int32_t n = hit.first_node;
+        do {
+            const Node& node = nodes[n];
             const uint32_t cell = index + node.index;
-            const Strength strength =
-                cell < kOutside ? corner[cell] : search_strength(table, edges[node.local].relation, hit.relation);
-            visit(strength, static_cast<double>(node.weight));
+            visit(__builtin_expect(cell < kOutside, 1)
+                      ? corner[cell]
+                      : outside_strength(table, edges[node.local].relation, hit.relation),
+                  static_cast<double>(node.weight));
             n = node.next;
-        }
+        } while (n >= 0);
     }
 }
 
@@ -59,13 +40,31 @@ static double small_evidence(const RelationTableView& table, const Edge* edges, 
     return total;
 }
 
+// -sum of log of the factors, without one logarithm per factor: the two factors of a visit go into a lane
+// of a product each, and the lanes are taken out before they can underflow. The product stays in a
+// register: nothing here may take its address.
 static double pair_evidence(const RelationTableView& table, const Edge* edges, const NeighborhoodScratch& scratch,
                             HitRange hits) {
     if (hits.begin == hits.end) return 0.0;
-    LogProduct total;
-    visit_nodes(table, edges, scratch, hits,
-                [&](Strength strength, double weight) { total.multiply(strength, weight); });
-    const double evidence = total.minus_log();
+    constexpr int kVisits = 32;  // each may take 1e-4 off a lane
+    const Two one = {1.0, 1.0};
+    const Two least = {kMinFactor, kMinFactor};
+    Two product = one;
+    double taken_out = 0.0;
+    int budget = kVisits;
+    visit_nodes(table, edges, scratch, hits, [&](Strength strength, double weight) {
+        const Two strengths = {strength.from1, strength.from2};
+        product *= larger(one - strengths * weight, least);
+        if (--budget == 0) {
+            budget = kVisits;
+            if (product[0] * product[1] < 1e-40) {
+                taken_out -= std::log(product[0]) + std::log(product[1]);
+                product = one;
+            }
+        }
+    });
+    // At least 1e-40 when last looked at, and at least 1e-8 per visit since: still a normal number.
+    const double evidence = taken_out - std::log(product[0] * product[1]);
     constexpr double kSmall = 1e-6;
     return evidence > kSmall ? evidence : small_evidence(table, edges, scratch, hits);
 }

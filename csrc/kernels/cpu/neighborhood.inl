@@ -151,23 +151,16 @@ static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index
     return {index == 0 ? 0 : scratch.hits_end.data[index - 1], scratch.hits_end.data[index]};
 }
 
-// Strength of a pair with a relation outside the corner: a binary search in the row of r.
-static Strength search_strength(const RelationTableView& table, int32_t source_relation, int32_t target_relation) {
+// Strength of a pair with a relation outside the corner.
+static Strength outside_strength(const RelationTableView& table, int32_t source_relation, int32_t target_relation) {
     const int32_t relation1 = table.source_is_graph1 ? source_relation : target_relation;
     const int32_t relation2 = table.source_is_graph1 ? target_relation : source_relation;
-    int64_t begin = table.offsets[relation1];
-    const int64_t row_end = table.offsets[relation1 + 1];
-    int64_t end = row_end;
-    while (begin < end) {
-        const int64_t middle = begin + (end - begin) / 2;
-        if (table.relations2[middle] < relation2) {
-            begin = middle + 1;
-        } else {
-            end = middle;
-        }
+    const int64_t key = relation_key(relation1, relation2);
+    for (uint64_t at = outside_slot(key, table.outside_mask);; at = (at + 1) & table.outside_mask) {
+        const OutsidePair& pair = table.outside[at];
+        if (pair.key == key) return pair.strength;
+        if (pair.key < 0) return Strength{table.default1[relation1], table.default2[relation2]};
     }
-    if (begin < row_end && table.relations2[begin] == relation2) return table.strengths[begin];
-    return Strength{table.default1[relation1], table.default2[relation2]};
 }
 
 static inline uint32_t source_index(const RelationTableView& table, int32_t relation) {

@@ -58,18 +58,11 @@ RelationTable::RelationTable(const SparseView& sub12, const SparseView& sub21, c
     : index1_(rank_relations(side1, std::min(side2.size, kCornerSide))),
       index2_(rank_relations(side2, 1)),
       default1_(scaled(side1, fallback)),
-      default2_(scaled(side2, fallback)) {
-    merge_rows(sub12, sub21, side1, side2);
-    fill_corner();
-}
-
-void RelationTable::merge_rows(const SparseView& sub12, const SparseView& sub21, const RelationSide& side1,
-                               const RelationSide& side2) {
+      default2_(scaled(side2, fallback)),
+      corner_(static_cast<size_t>(std::min(side1.size, kCornerSide) * std::min(side2.size, kCornerSide))) {
+    if (fallback > 0.0f) fill_defaults();
     const SparseRows from1 = transpose(sub21, side2.size, side1.size);
-    offsets_.push_back(0);
-    relations2_.reserve(static_cast<size_t>(std::max(sub12.indptr[side1.size], sub21.indptr[side2.size])));
-    strengths_.reserve(relations2_.capacity());
-    for (int64_t r = 0; r < side1.size; ++r) {
+    for (int32_t r = 0; r < side1.size; ++r) {
         int64_t i = from1.indptr[static_cast<size_t>(r)];
         int64_t j = sub12.indptr[r];
         const int64_t i_end = from1.indptr[static_cast<size_t>(r) + 1];
@@ -81,34 +74,45 @@ void RelationTable::merge_rows(const SparseView& sub12, const SparseView& sub21,
             Strength strength{0.0f, 0.0f};
             if (in21 == r2) strength.from1 = from1.values[static_cast<size_t>(i++)] * side1.fun[r];
             if (in12 == r2) strength.from2 = sub12.values[j++] * side2.fun[r2];
-            relations2_.push_back(r2);
-            strengths_.push_back(strength);
+            store(r, r2, strength);
         }
-        offsets_.push_back(static_cast<int64_t>(relations2_.size()));
+    }
+    build_outside();
+}
+
+void RelationTable::store(int32_t relation1, int32_t relation2, Strength strength) {
+    const uint32_t cell = index1_[static_cast<size_t>(relation1)] + index2_[static_cast<size_t>(relation2)];
+    if (cell < kOutside) {
+        corner_[cell] = strength;
+    } else {
+        outsiders_.push_back({relation_key(relation1, relation2), strength});
     }
 }
 
-void RelationTable::fill_corner() {
-    const size_t height = std::min<size_t>(index1_.size(), kCornerSide);
-    const size_t width = std::min<size_t>(index2_.size(), kCornerSide);
-    corner_.assign(height * width, Strength{0.0f, 0.0f});
-    const bool has_default = std::any_of(default1_.begin(), default1_.end(), [](float value) { return value > 0.0f; });
+void RelationTable::fill_defaults() {
     for (size_t r = 0; r < index1_.size(); ++r) {
-        if (index1_[r] >= kOutside) continue;
-        Strength* row = corner_.data() + index1_[r];
-        for (size_t r2 = 0; has_default && r2 < index2_.size(); ++r2) {
-            if (index2_[r2] < kOutside) row[index2_[r2]] = {default1_[r], default2_[r2]};
-        }
-        for (int64_t j = offsets_[r]; j < offsets_[r + 1]; ++j) {
-            const uint32_t column = index2_[static_cast<size_t>(relations2_[static_cast<size_t>(j)])];
-            if (column < kOutside) row[column] = strengths_[static_cast<size_t>(j)];
+        for (size_t r2 = 0; r2 < index2_.size(); ++r2) {
+            const uint32_t cell = index1_[r] + index2_[r2];
+            if (cell < kOutside) corner_[cell] = {default1_[r], default2_[r2]};
         }
     }
+}
+
+void RelationTable::build_outside() {
+    size_t slots = 2;
+    while (slots < 2 * outsiders_.size()) slots *= 2;
+    outside_.assign(slots, OutsidePair{-1, {0.0f, 0.0f}});
+    for (const OutsidePair& pair : outsiders_) {
+        uint64_t at = outside_slot(pair.key, slots - 1);
+        while (outside_[at].key >= 0) at = (at + 1) & (slots - 1);
+        outside_[at] = pair;
+    }
+    outsiders_ = {};
 }
 
 RelationTableView RelationTable::view(bool source_is_graph1) const {
-    return {corner_.data(),    index1_.data(),   index2_.data(),   offsets_.data(), relations2_.data(),
-            strengths_.data(), default1_.data(), default2_.data(), source_is_graph1};
+    return {corner_.data(),      index1_.data(),   index2_.data(),   outside_.data(),
+            outside_.size() - 1, default1_.data(), default2_.data(), source_is_graph1};
 }
 
 }  // namespace stea

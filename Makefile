@@ -1,0 +1,48 @@
+# `make demo` and `make test` need Python >= 3.10, a C++17 compiler and make; everything else they install.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
+SOURCES = setup.py pyproject.toml constraints.txt $(shell find csrc -type f)
+CXX_FILES = $(shell find csrc -name '*.h' -o -name '*.cpp' -o -name '*.inl')
+
+.PHONY: demo test lint format bench clean
+
+demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
+	$(BIN)/python -m stea_fast demo
+
+test: $(VENV)/test.stamp  ## install, build, and run all tests
+	$(BIN)/python -m pytest -n 2 tests
+
+lint: $(VENV)/lint.stamp  ## ruff, mypy and clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+
+format: $(VENV)/lint.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_FILES)
+
+bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/README.md
+	$(BIN)/python bench/compare.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A native build that fails is an error here; a user without a compiler falls back to Numba.
+$(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e .
+	touch $@
+
+$(VENV)/%.stamp: $(VENV)/demo.stamp
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[$*]"
+	touch $@
+
+$(VENV)/test.stamp: $(VENV)/demo.stamp
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info stea_fast/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,114 @@
+"""Memory that one whole `refine` call adds to a process that has its inputs.
+
+    python bench/memory.py [--case debian_bookworm_trixie]
+
+The inputs are saved to a temporary folder and loaded by a fresh process, so that making them leaves no
+high-water mark. The figure is the highest resident size during the call minus the resident size before it.
+It is read from the kernel's mark for this process image (VmHWM): a process started by a large one inherits
+the other one, ru_maxrss. Where there is no /proc, ru_maxrss is all there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import stea_fast as sf
+
+MEGABYTE = 1_000_000
+DEFAULT_CASE = "debian_bookworm_trixie"
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Megabytes added by the default call on a case, measured in a fresh process."""
+    with tempfile.TemporaryDirectory() as folder:
+        _save_inputs(name, Path(folder))
+        command = [sys.executable, __file__, "--inputs", folder]
+        result = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True)
+    return {"case": name, **json.loads(result.stdout)}
+
+
+def environment() -> dict[str, str]:
+    """The environment for a process that must import the same stea_fast."""
+    root = str(Path(sf.__file__).resolve().parents[1])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+
+
+def _save_inputs(name: str, folder: Path) -> None:
+    import inputs
+
+    case = inputs.case(name)
+    case.pair.kg1.save(folder / "kg1")
+    case.pair.kg2.save(folder / "kg2")
+    np.save(folder / "seeds.npy", case.pair.train)
+    for direction in ("forward", "backward"):
+        ranking = getattr(case.candidates, direction)
+        np.save(folder / f"{direction}.indices.npy", ranking.indices)
+        np.save(folder / f"{direction}.scores.npy", ranking.scores)
+
+
+def _refine_saved(folder: Path) -> dict[str, Any]:
+    """In the fresh process: load the inputs, refine them, report."""
+    kg1, kg2 = sf.KG.load(folder / "kg1"), sf.KG.load(folder / "kg2")
+    seeds = np.load(folder / "seeds.npy")
+    rankings = [
+        sf.Ranking(np.load(folder / f"{direction}.indices.npy"), np.load(folder / f"{direction}.scores.npy"))
+        for direction in ("forward", "backward")
+    ]
+    call = sf.refine  # imports what it needs
+    before, peak_before = _resident(), _peak()
+    result = call(sf.Candidates(*rankings), kg1, kg2, seeds=seeds)
+    peak = _peak()
+    return {
+        "added_mb": (peak - before) / MEGABYTE,
+        "before_mb": before / MEGABYTE,
+        "peak_before_mb": peak_before / MEGABYTE,
+        "peak_mb": peak / MEGABYTE,
+        "sweeps": result.sweeps,
+    }
+
+
+def _status(field: str) -> int | None:
+    """Bytes of a field of /proc/self/status."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="utf-8").splitlines():
+            if line.startswith(f"{field}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _maximum() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _peak() -> int:
+    peak = _status("VmHWM")
+    return _maximum() if peak is None else peak
+
+
+def _resident() -> int:
+    resident = _status("VmRSS")
+    return _maximum() if resident is None else resident
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Memory added by one refine call.")
+    parser.add_argument("--case", default=DEFAULT_CASE)
+    parser.add_argument("--inputs", type=Path, help="a folder of saved inputs: measure in this process")
+    arguments = parser.parse_args()
+    result = _refine_saved(arguments.inputs) if arguments.inputs else measure(arguments.case)
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,8 @@
+"""`python -m stea_fast`."""
+
+import sys
+
+from stea_fast.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Shared by all tests: where the real data is, and deterministic property tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+DATA = Path(os.environ.get("STEA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def dbp15k():
+    """The real pair dbp15k_zh_en at 30 % seeds."""
+    folder = DATA / "dbp15k_zh_en"
+    if not folder.is_dir():
+        pytest.skip(f"no data in {folder}; set STEA_DATA")
+    from stea_fast import load_pair
+
+    return load_pair(folder, 0.3)
