@@ -45,7 +45,7 @@ class BuildTiers(build_clib):
             print(f"stea_fast: native backend not built ({error}); Numba will be used", file=sys.stderr)
 
 
-def core_extension():  # noqa: ANN201 - the type exists only where pybind11 does
+def core_extension():
     from pybind11.setup_helpers import Pybind11Extension
 
     return Pybind11Extension(

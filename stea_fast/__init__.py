@@ -1,6 +1,7 @@
 """Fast, small and honest dependency-aware refinement for knowledge-graph entity alignment.
 
-Names are loaded when they are first used: `import stea_fast` itself imports no other package.
+Names are loaded when they are first used: `import stea_fast` itself imports no other package. No public name is
+also the name of a module, which would take its place once imported.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
     from stea_fast.calibrate import fit_beta, log_partition
-    from stea_fast.evaluate import Metrics, evaluate
+    from stea_fast.evaluation import Metrics, evaluate
     from stea_fast.explain import Explanation, Fact
     from stea_fast.graph import KG
     from stea_fast.io import load_pair
-    from stea_fast.refine import Refinement, refine
+    from stea_fast.refinement import Refinement, refine
     from stea_fast.relations import align_relations
     from stea_fast.select import mutual_nearest, one_to_one, similarity_threshold
     from stea_fast.synthetic import synthetic_pair
@@ -29,14 +30,14 @@ _HOME = {
     "backends": "_backends",
     "fit_beta": "calibrate",
     "log_partition": "calibrate",
-    "Metrics": "evaluate",
-    "evaluate": "evaluate",
+    "Metrics": "evaluation",
+    "evaluate": "evaluation",
     "Explanation": "explain",
     "Fact": "explain",
     "KG": "graph",
     "load_pair": "io",
-    "Refinement": "refine",
-    "refine": "refine",
+    "Refinement": "refinement",
+    "refine": "refinement",
     "align_relations": "relations",
     "mutual_nearest": "select",
     "one_to_one": "select",
@@ -62,7 +63,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'stea_fast' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"stea_fast.{_HOME[name]}"), name)
-    globals()[name] = value  # found once; also puts the function before the submodule of the same name
+    globals()[name] = value
     return value
 
 

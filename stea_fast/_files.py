@@ -16,9 +16,7 @@ def read_integers(path: Path, width: int) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # some NumPy versions read "1.5" as 1 and only warn
-            table = np.loadtxt(
-                path, dtype=np.int64, delimiter="\t", comments=None, ndmin=2, encoding="utf-8-sig"
-            )
+            table = np.loadtxt(path, dtype=np.int64, delimiter="\t", comments=None, ndmin=2, encoding="utf-8-sig")
         if table.shape[1] == width:
             return table
     except (ValueError, Warning):

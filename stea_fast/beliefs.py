@@ -20,9 +20,7 @@ def argmax(indices: np.ndarray, probs: np.ndarray) -> Beliefs:
     return _pack(chosen, indices, np.ones_like(probs))
 
 
-def mutual(
-    forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]
-) -> tuple[Beliefs, Beliefs]:
+def mutual(forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]) -> tuple[Beliefs, Beliefs]:
     """Pairs that are each other's most probable candidate, with weight √(q(e → e')·q(e' → e)), seen from both sides."""
     best1, prob1 = _best_of(*forward)
     best2, prob2 = _best_of(*backward)

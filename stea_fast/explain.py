@@ -64,9 +64,7 @@ class Explanation(Sequence[Fact]):
         return "\n".join(lines)
 
 
-def explain_pair(
-    kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations: RelationAlignment
-) -> Explanation:
+def explain_pair(kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations: RelationAlignment) -> Explanation:
     """The facts behind (e, e2) under the given beliefs (rows of kg1) and relation alignment."""
     e = _validate.count(e, "e", maximum=kg1.num_entities - 1)
     e2 = _validate.count(e2, "e2", maximum=kg2.num_entities - 1)
@@ -83,9 +81,7 @@ def explain_pair(
             f"{kg2.relation_label(relation2)} → {kg2.entity_label(neighbor2)}  (w = {weights[i, j]:.3f})"
         )
         part = float(shares[i, j])
-        facts.append(
-            Fact(relation, neighbor, relation2, neighbor2, float(weights[i, j]), part, part / total, text)
-        )
+        facts.append(Fact(relation, neighbor, relation2, neighbor2, float(weights[i, j]), part, part / total, text))
     facts.sort(key=lambda fact: -fact.evidence)
     return Explanation(f"{kg1.entity_label(e)} ≡ {kg2.entity_label(e2)}", facts, total)
 

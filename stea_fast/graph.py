@@ -151,9 +151,7 @@ class KG:
         return label if relation < self.num_relations else f"{label}⁻"
 
     def __repr__(self) -> str:
-        return (
-            f"KG({self.num_entities:,} entities, {self.num_relations:,} relations, {self.num_triples:,} triples)"
-        )
+        return f"KG({self.num_entities:,} entities, {self.num_relations:,} relations, {self.num_triples:,} triples)"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KG):
@@ -243,9 +241,7 @@ class KG:
         )
 
 
-def _size(
-    ids: np.ndarray, given: int | None, name: str, where: str, what: str, maximum: int = _validate.MAX_ID
-) -> int:
+def _size(ids: np.ndarray, given: int | None, name: str, where: str, what: str, maximum: int = _validate.MAX_ID) -> int:
     if given is None:
         if ids.size == 0:
             raise ValueError(f"triples is empty: give {name}, or at least one triple")

@@ -48,9 +48,7 @@ def select(
     return _without_seeds(_union(parts), seeds)
 
 
-def mutual_best(
-    forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]
-) -> Selection:
+def mutual_best(forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]) -> Selection:
     """Pairs that are each other's best candidate, with √(p(e → e')·p(e' → e))."""
     best1, score1 = first_candidates(*forward)
     best2, score2 = first_candidates(*backward)
@@ -96,9 +94,7 @@ def similarity_threshold(candidates: Candidates, threshold: float, *, seeds: Any
     return _like(candidates, _without_seeds(above_threshold(indices, scores, threshold), known))
 
 
-def one_to_one(
-    candidates: Candidates, threshold: float, *, previous: Any = (), seeds: Any = ()
-) -> Selection:
+def one_to_one(candidates: Candidates, threshold: float, *, previous: Any = (), seeds: Any = ()) -> Selection:
     """OneToOne (BootEA): maximum-weight matching of the candidates above a threshold, added to earlier pairs.
 
     Args:

@@ -101,7 +101,9 @@ def test_the_demo_shows_an_improvement():
     result = subprocess.run(
         [sys.executable, "-m", "stea_fast", "demo", "--entities", "300"], capture_output=True, text=True, check=True
     )
-    before, after = (float(line.split("Hit@1 ")[1].split()[0]) for line in result.stdout.splitlines() if "Hit@1" in line)
+    before, after = (
+        float(line.split("Hit@1 ")[1].split()[0]) for line in result.stdout.splitlines() if "Hit@1" in line
+    )
     assert after > before
     assert "≡" in result.stdout and "≈" in result.stdout
 

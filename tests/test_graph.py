@@ -107,14 +107,14 @@ def test_triples_come_back_distinct_and_in_order(kg):
     assert KG(kg.triples, 5, 2) == kg
 
 
-def test_more_pairs_of_entities_and_relations_than_63_bits_make_the_same_edges(kg):
-    n, r = 2**21, 2**20  # n * n * 2r = 2^63: a triple does not fit into one integer any more
-    large = KG(TRIPLES + TRIPLES, n, r)
-    assert large.num_triples == 4 and large.num_entities == n
-    assert large.edges_of(3).tolist() == [[0, r], [3, 1], [3, r + 1]]
-    np.testing.assert_array_equal(large.neighbors, kg.neighbors)
-    np.testing.assert_array_equal(large.indptr[:6], kg.indptr)
-    np.testing.assert_array_equal(large.functionality[[0, 1, r, r + 1]], kg.functionality)
+def test_ids_too_many_for_one_integer_per_triple_make_the_same_edges(kg):
+    n = r = 2**21  # n * n * 2r = 2^64
+    shift = [n - 5, r - 2, n - 5]
+    large = KG(np.add(TRIPLES + TRIPLES, shift), n, r)
+    assert (large.num_triples, large.num_entities) == (4, n)
+    np.testing.assert_array_equal(large.triples, kg.triples + shift)
+    assert large.edges_of(n - 2).tolist() == [[n - 5, 2 * r - 2], [n - 2, r - 1], [n - 2, 2 * r - 1]]
+    np.testing.assert_array_equal(large.functionality[[r - 2, r - 1, -2, -1]], kg.functionality)
 
 
 def test_offsets_are_64_and_ids_32_bits_wide(kg):

@@ -62,9 +62,7 @@ def original(pair: Pair, part: np.ndarray) -> set[tuple[int, int]]:
 
 def named(pair: Pair, part: np.ndarray) -> set[tuple[str, str]]:
     """Links by the names of their entities."""
-    return {
-        (pair.kg1.entity_label(source), pair.kg2.entity_label(target)) for source, target in part.tolist()
-    }
+    return {(pair.kg1.entity_label(source), pair.kg2.entity_label(target)) for source, target in part.tolist()}
 
 
 def facts(pair: Pair) -> set[tuple[str, str, str]]:
@@ -210,9 +208,7 @@ def test_a_random_split_is_disjoint_and_complete(tmp_path, fraction, seeds):
     assert {array.dtype for array in (pair.links, pair.train, pair.test, pair.valid)} == {np.dtype(np.int64)}
 
 
-@pytest.mark.parametrize(
-    ("fold", "train", "valid"), [(1, ("a", "A"), ("b", "B")), (2, ("d", "D"), ("a", "A"))]
-)
+@pytest.mark.parametrize(("fold", "train", "valid"), [(1, ("a", "A"), ("b", "B")), (2, ("d", "D"), ("a", "A"))])
 def test_the_published_split_of_openea_is_a_fold(tmp_path, fold, train, valid):
     pair = load_pair(write(tmp_path, OPENEA), None, fold=fold)
     assert named(pair, pair.train) == {train}

@@ -52,9 +52,7 @@ def problems(draw):
 def run(module, problem, n_threads=2, forward=True):
     """Evidence, blanket and counts of one backend; `forward=False` poses the same problem from graph 2's side."""
     kg1, kg2, candidates, beliefs, relations = problem
-    strengths = (
-        module.strengths(relations, kg1, kg2) if forward else module.strengths(relations.swapped(), kg2, kg1)
-    )
+    strengths = module.strengths(relations, kg1, kg2) if forward else module.strengths(relations.swapped(), kg2, kg1)
     common = {"forward": forward, "rows": (0, kg1.num_entities), "n_threads": n_threads}
     evidence = module.evidence(kg1, kg2, candidates, beliefs, strengths, **common)
     lengths = np.diff(beliefs.indptr)
@@ -71,7 +69,9 @@ def assert_close(found, expected):
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-30)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-5)
     unit = 2.0 ** -expected[2].scale_bits
-    counted, wanted = (dict(zip(c.keys.tolist(), (c.num * unit).tolist(), strict=True)) for c in (found[2], expected[2]))
+    counted, wanted = (
+        dict(zip(c.keys.tolist(), (c.num * unit).tolist(), strict=True)) for c in (found[2], expected[2])
+    )
     for key in counted.keys() | wanted.keys():
         assert counted.get(key, 0.0) == pytest.approx(wanted.get(key, 0.0), abs=1e-12, rel=1e-9)
     np.testing.assert_allclose(found[2].den * unit, expected[2].den * unit, rtol=1e-9, atol=1e-12)

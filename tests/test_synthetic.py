@@ -60,9 +60,7 @@ def test_both_graphs_have_exactly_the_entities_asked_for(num_entities):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(
-    "options", [{}, {"num_relations": 1}, {"mean_degree": 1}, {"overlap": 0}, {"edge_noise": 1}]
-)
+@pytest.mark.parametrize("options", [{}, {"num_relations": 1}, {"mean_degree": 1}, {"overlap": 0}, {"edge_noise": 1}])
 def test_the_smallest_pairs_are_sound(seed, options):
     pair = synthetic_pair(10, seed, **options)
     assert len(pair.train) >= 1

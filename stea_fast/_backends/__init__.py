@@ -11,7 +11,7 @@ import importlib
 import logging
 import os
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from types import ModuleType
 
 logger = logging.getLogger("stea_fast")
@@ -33,7 +33,7 @@ class BackendUnavailable(RuntimeError):
     """A backend was asked for by name that cannot run here."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def status(name: str) -> BackendStatus:
     """Import a backend and ask whether it can run."""
     if name == "cuda":
@@ -66,7 +66,7 @@ def resolve(name: str = "auto") -> ModuleType:
     return importlib.import_module(f"stea_fast._backends.{name}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _automatic() -> ModuleType:
     for name in AUTOMATIC:
         found = status(name)

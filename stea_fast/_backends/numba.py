@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
-from stea_fast._backends import numba_kernels as kernels
+from stea_fast._backends import numba_counts, numba_evidence
 from stea_fast._backends.counts import RelationCounts, scale_bits, sum_by_key
 from stea_fast.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 BLOCKS_PER_THREAD = 16
+EDGES_PER_BLOCK = 20_000  # Ctrl-C waits for the blocks that are running
 
 
 class Strengths(NamedTuple):
@@ -67,12 +69,12 @@ def _over_rows(
     """Run `task(begin, end)` over blocks of rows; returns (begin, result) in order."""
     begin, end = rows
     cost = graph.indptr[begin : end + 1] + np.arange(end - begin + 1)
-    blocks = min(max(end - begin, 1), BLOCKS_PER_THREAD * n_threads)
+    blocks = min(max(end - begin, 1), max(BLOCKS_PER_THREAD * n_threads, int(cost[-1] - cost[0]) // EDGES_PER_BLOCK))
     cuts = begin + np.searchsorted(cost, np.linspace(cost[0], cost[-1], blocks + 1)[1:-1])
     bounds = np.unique(np.concatenate([[begin], cuts, [end]])).tolist()
     pool = ThreadPoolExecutor(n_threads)
     try:
-        futures = [pool.submit(task, a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+        futures = [pool.submit(task, a, b) for a, b in pairwise(bounds)]
         return [(a, future.result()) for a, future in zip(bounds, futures, strict=False)]
     finally:  # on Ctrl-C the blocks not yet begun are dropped
         pool.shutdown(wait=False, cancel_futures=True)
@@ -88,7 +90,7 @@ def evidence(
 
     def task(begin: int, end: int) -> None:
         span = slice(begin - rows[0], end - rows[0])
-        kernels.evidence(
+        numba_evidence.evidence(
             source.indptr, source.edges, target.indptr, target.edges, candidates[span], beliefs.indptr,
             beliefs.targets, beliefs.weights, *table, begin, end, out[span],
         )  # fmt: skip
@@ -107,7 +109,7 @@ def blanket(
 
     def task(begin: int, end: int) -> None:
         span = slice(begin - rows[0], end - rows[0])
-        kernels.blanket(
+        numba_evidence.blanket(
             source.indptr, source.edges, target.indptr, target.edges, candidates[span], beliefs.indptr,
             beliefs.targets, beliefs.weights, belief_evidence, *table, source.num_relations,
             target.num_relations, begin, end, out[span],
@@ -125,7 +127,7 @@ def relation_counts(
     den = np.zeros(source.num_relations, dtype=np.int64)
 
     def task(begin: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        keys, values, part = kernels.relation_counts(
+        keys, values, part = numba_counts.relation_counts(
             source.indptr, source.edges, target.indptr, target.edges, beliefs.indptr, beliefs.targets,
             beliefs.weights, source.num_relations, target.num_relations, 2.0**bits, begin, end,
         )  # fmt: skip

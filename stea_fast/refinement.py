@@ -6,66 +6,22 @@ Composes the stages: calibrate → beliefs → relations → evidence → poster
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from stea_fast import _backends, _validate, beliefs, posterior
-from stea_fast._arrays import like, to_numpy
-from stea_fast.calibrate import beta_for_confidence, fit_beta, minmax, softmax
+from stea_fast._arrays import like
 from stea_fast.explain import Explanation, explain_pair
 from stea_fast.graph import KG
+from stea_fast.options import Options
 from stea_fast.relations import align_relations
-from stea_fast.select import STRATEGIES, mutual_best, select
+from stea_fast.select import select
+from stea_fast.sides import Side, calibrated_sides, rankings
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
-
-CALIBRATIONS = ("softmax", "minmax", "none")
-BLANKETS = ("local", "full")
-COMBINATIONS = ("product", "compatibility")
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of `refine`, checked. See there for their meaning."""
-
-    k: int | None = None
-    evidence: str = "soft"
-    blanket: str = "local"
-    combine: str = "product"
-    evidence_weight: float = 4.0
-    sweeps: int = 4
-    select: str | None = None
-    threshold: float | None = None
-    calibrate: str = "softmax"
-    beta: float | None = None
-    paper: bool = False
-    backend: str = "auto"
-    n_threads: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is not None:
-            _validate.count(self.k, "k", minimum=1)
-        _validate.choice(self.evidence, "evidence", beliefs.KINDS)
-        _validate.choice(self.blanket, "blanket", BLANKETS)
-        _validate.choice(self.combine, "combine", COMBINATIONS)
-        _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
-        _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
-        _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
-        if not isinstance(self.paper, (bool, np.bool_)):
-            raise TypeError(f"paper must be True or False, got {type(self.paper).__name__}")
-        if self.select is not None:
-            _validate.choice(self.select, "select", STRATEGIES)
-        if self.threshold is not None:
-            _validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
-        if self.beta is not None:
-            _validate.number(self.beta, "beta", minimum=0.0)
-
-    def as_in_the_paper(self) -> Options:
-        """Arg-max evidence, one sweep, local factor, q* ∝ exp(g)."""
-        return replace(self, evidence="argmax", blanket="local", combine="compatibility", sweeps=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,27 +51,6 @@ class Refinement:
     def explain(self, e: int, e2: int) -> Explanation:
         """The facts (r, n, r', n') behind e ≡ e2, strongest first, with each one's share of the evidence."""
         return explain_pair(*self._kgs, e, e2, self._beliefs, self.relations)
-
-
-@dataclass(eq=False)
-class _Side:
-    """One direction while it is being refined: rows of `source`, candidates in `target`."""
-
-    source: KG
-    target: KG
-    forward: bool
-    indices: np.ndarray  # int32 [n, k]
-    prior: np.ndarray  # float64 [n, k], calibrated probabilities with the seeds clamped
-    seed_rows: np.ndarray
-    beta: float | None
-    probs: np.ndarray = field(init=False)
-    evidence: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.probs = self.prior
-
-    def best(self) -> np.ndarray:
-        return np.take_along_axis(self.indices, self.probs.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def refine(
@@ -172,8 +107,8 @@ def refine(
     held_out = _validate.links(holdout, "holdout", kg1.num_entities, kg2.num_entities)
     if relations is not None:
         _check_relations(relations, kg1, kg2)
-    rankings, template = _rankings(candidates, kg1, kg2, chosen.k)
-    sides = _calibrated_sides(rankings, kg1, kg2, known, held_out, log_partition, chosen)
+    checked, template = rankings(candidates, kg1, kg2, chosen.k)
+    sides = calibrated_sides(checked, kg1, kg2, known, held_out, log_partition, chosen)
     alignment, final_beliefs, sweeps = _sweep(sides, relations, chosen)
     refined = [_sorted_ranking(side) for side in sides]
     strategy = chosen.select or ("mutual" if len(sides) == 2 else "none")
@@ -216,107 +151,8 @@ def _check_relations(relations: RelationAlignment, kg1: KG, kg2: KG) -> None:
         raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.sub12.shape}")
 
 
-def _rankings(candidates: Any, kg1: KG, kg2: KG, k: int | None) -> tuple[list[tuple[np.ndarray, np.ndarray]], Any]:
-    """Checked (indices, scores) of each direction, and an array of the caller's kind."""
-    if hasattr(candidates, "forward"):
-        given = [candidates.forward] + ([candidates.backward] if candidates.backward is not None else [])
-    else:
-        given = [candidates]
-    found = []
-    for name, ranking, source, target in zip(("forward", "backward"), given, (kg1, kg2), (kg2, kg1), strict=False):
-        try:
-            indices, scores = (
-                (ranking.indices, ranking.scores) if hasattr(ranking, "indices") else ranking
-            )
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} candidates must be (indices, scores), got {type(ranking).__name__}") from None
-        ids, values = _validate.ranking(indices, scores, name, source.num_entities, target.num_entities)
-        found.append((np.ascontiguousarray(ids[:, :k]), values[:, :k]))
-        template = indices
-    return found, template
-
-
-def _calibrated_sides(
-    rankings: list[tuple[np.ndarray, np.ndarray]],
-    kg1: KG,
-    kg2: KG,
-    seeds: np.ndarray,
-    holdout: np.ndarray,
-    log_partition: tuple[Any, Any] | None,
-    options: Options,
-) -> list[_Side]:
-    if log_partition is not None and (options.calibrate != "softmax" or options.beta is None):
-        raise ValueError("log_partition needs calibrate='softmax' and the beta it was computed with")
-    sides = []
-    confidence = _mutual_count(rankings, seeds)
-    for forward, (indices, scores) in zip((True, False), rankings, strict=False):
-        links = seeds if forward else seeds[:, ::-1]
-        held_out = holdout if forward else holdout[:, ::-1]
-        beta = None
-        if options.calibrate == "softmax":
-            beta = options.beta if options.beta is not None else _choose_beta(indices, scores, links, held_out, confidence)
-            partition = None if log_partition is None else _partition(log_partition, forward, len(indices))
-            prior = softmax(scores, beta, partition)
-            if partition is not None and prior.sum(axis=1).max() > 1.01:  # 1, but for rounding
-                raise ValueError("log_partition is less than the candidates alone give: other scores or another beta?")
-        else:
-            prior = minmax(scores) if options.calibrate == "minmax" else _given_probabilities(scores)
-        indices, prior = posterior.clamp(indices, prior, links)
-        source, target = (kg1, kg2) if forward else (kg2, kg1)
-        sides.append(_Side(source, target, forward, indices, prior, links[:, 0], beta))
-    return sides
-
-
-def _mutual_count(rankings: list[tuple[np.ndarray, np.ndarray]], seeds: np.ndarray) -> int | None:
-    """Unlabelled mutual-nearest pairs; None if there is only one direction."""
-    if len(rankings) < 2:
-        return None
-    pairs, _ = mutual_best(*rankings)
-    return int((~np.isin(pairs[:, 0], seeds[:, 0])).sum())
-
-
-def _choose_beta(
-    indices: np.ndarray, scores: np.ndarray, seeds: np.ndarray, holdout: np.ndarray, mutual_pairs: int | None
-) -> float:
-    if len(holdout):
-        rows, targets = holdout.T
-        found = indices[rows] == targets[:, None]
-        usable = found.any(axis=1)
-        if usable.any():
-            return fit_beta([(scores[rows[usable]], found[usable].argmax(axis=1))])
-        logger.warning("no held-out link is among its candidates; beta is chosen without them")
-    free = np.ones(len(indices), dtype=bool)
-    free[seeds[:, 0]] = False
-    share = 0.5 if mutual_pairs is None else mutual_pairs / max(int(free.sum()), 1)
-    return beta_for_confidence(scores[free], min(max(share, 0.05), 0.95))
-
-
-def _partition(log_partition: tuple[Any, Any], forward: bool, num_rows: int) -> np.ndarray:
-    try:
-        given = log_partition[0 if forward else 1]
-    except (TypeError, IndexError):
-        raise TypeError("log_partition must be a pair of arrays, one per direction") from None
-    values = to_numpy(given, "log_partition")
-    if values.dtype.kind not in "fiu" or values.shape != (num_rows,) or not np.isfinite(values).all():
-        raise ValueError(
-            f"log_partition must hold {num_rows} finite numbers for the {'forward' if forward else 'backward'} "
-            f"direction, got shape {values.shape}, dtype {values.dtype}"
-        )
-    return values.astype(np.float64)
-
-
-def _given_probabilities(scores: np.ndarray) -> np.ndarray:
-    probs = np.where(np.isneginf(scores), 0.0, scores.astype(np.float64))
-    if probs.min() < 0 or probs.max() > 1:
-        raise ValueError(f"calibrate='none' needs probabilities in [0, 1], got {probs.min()} to {probs.max()}")
-    most = probs.sum(axis=1).max()
-    if most > 1 + 1e-3:
-        raise ValueError(f"calibrate='none' needs rows that sum to at most 1, got a row with sum {most:.4f}")
-    return probs
-
-
 def _sweep(
-    sides: list[_Side], relations: RelationAlignment | None, options: Options
+    sides: list[Side], relations: RelationAlignment | None, options: Options
 ) -> tuple[RelationAlignment, Beliefs, int]:
     kernels = _backends.resolve(options.backend)
     threads = _backends.thread_count(options.n_threads)
@@ -337,7 +173,7 @@ def _sweep(
     return alignment, held[0], sweep
 
 
-def _beliefs(sides: list[_Side], kind: str) -> tuple[Beliefs, Beliefs]:
+def _beliefs(sides: list[Side], kind: str) -> tuple[Beliefs, Beliefs]:
     """Beliefs of both graphs' entities; with one direction the other side is its transpose."""
     if kind == "mutual":
         if len(sides) < 2:
@@ -350,9 +186,7 @@ def _beliefs(sides: list[_Side], kind: str) -> tuple[Beliefs, Beliefs]:
     return forward, beliefs.transpose(forward, sides[0].target.num_entities)
 
 
-def _refine_side(
-    side: _Side, belief: Beliefs, strengths: Any, kernels: Any, n_threads: int, options: Options
-) -> None:
+def _refine_side(side: Side, belief: Beliefs, strengths: Any, kernels: Any, n_threads: int, options: Options) -> None:
     rows = (0, side.source.num_entities)
     common = {"forward": side.forward, "rows": rows, "n_threads": n_threads}
     side.evidence = kernels.evidence(side.source, side.target, side.indices, belief, strengths, **common)
@@ -369,7 +203,7 @@ def _refine_side(
     side.probs = posterior.normalise(exponent, side.indices, side.prior, side.seed_rows)
 
 
-def _sorted_ranking(side: _Side) -> RefinedRanking:
+def _sorted_ranking(side: Side) -> RefinedRanking:
     """Best first; equal probabilities keep the encoder's order."""
     order = np.argsort(np.where(side.indices >= 0, -side.probs, np.inf), axis=1, kind="stable")
 

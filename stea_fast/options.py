@@ -1,0 +1,55 @@
+"""The options of `refine`, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stea_fast import _validate, beliefs
+from stea_fast.select import STRATEGIES
+
+CALIBRATIONS = ("softmax", "minmax", "none")
+BLANKETS = ("local", "full")
+COMBINATIONS = ("product", "compatibility")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `refine`, checked. See there for their meaning."""
+
+    k: int | None = None
+    evidence: str = "soft"
+    blanket: str = "local"
+    combine: str = "product"
+    evidence_weight: float = 4.0
+    sweeps: int = 4
+    select: str | None = None
+    threshold: float | None = None
+    calibrate: str = "softmax"
+    beta: float | None = None
+    paper: bool = False
+    backend: str = "auto"
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            _validate.count(self.k, "k", minimum=1)
+        _validate.choice(self.evidence, "evidence", beliefs.KINDS)
+        _validate.choice(self.blanket, "blanket", BLANKETS)
+        _validate.choice(self.combine, "combine", COMBINATIONS)
+        _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
+        _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
+        _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
+        if not isinstance(self.paper, (bool, np.bool_)):
+            raise TypeError(f"paper must be True or False, got {type(self.paper).__name__}")
+        if self.select is not None:
+            _validate.choice(self.select, "select", STRATEGIES)
+        if self.threshold is not None:
+            _validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
+        if self.beta is not None:
+            _validate.number(self.beta, "beta", minimum=0.0)
+
+    def as_in_the_paper(self) -> Options:
+        """Arg-max evidence, one sweep, local factor, q* ∝ exp(g)."""
+        return replace(self, evidence="argmax", blanket="local", combine="compatibility", sweeps=1)
