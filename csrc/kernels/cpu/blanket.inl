@@ -56,7 +56,8 @@ static inline void visit_groups(const BlanketArgs& args, const Edge* edges, cons
         const Hit hit = scratch.neighborhood.hits.data[i];
         const int32_t relation = inverse(hit.relation, args.num_target_relations);
         const uint32_t index = target_index(args.relations, relation);
-        for (int32_t n = hit.first_node; n >= 0; n = nodes[n].next) {
+        int32_t n = hit.list.first;
+        for (int32_t left = hit.list.length; left > 0; --left, n = nodes[n].next) {
             const uint32_t cell = index + nodes[n].index;
             visit(scratch.group_of.data[n],
                   cell < kOutside

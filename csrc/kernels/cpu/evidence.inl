@@ -17,8 +17,8 @@ static inline void visit_nodes(const RelationTableView& table, const Edge* edges
     for (int64_t i = hits.begin; i < hits.end; ++i) {
         const Hit hit = scratch.hits.data[i];
         const uint32_t index = target_index(table, hit.relation);
-        int32_t n = hit.first_node;
-        do {
+        int32_t n = hit.list.first;
+        for (int32_t left = hit.list.length; left > 0; --left) {
             const Node& node = nodes[n];
             const uint32_t cell = index + node.index;
             visit(__builtin_expect(cell < kOutside, 1)
@@ -26,7 +26,7 @@ static inline void visit_nodes(const RelationTableView& table, const Edge* edges
                       : outside_strength(table, edges[node.local].relation, hit.relation),
                   static_cast<double>(node.weight));
             n = node.next;
-        } while (n >= 0);
+        }
     }
 }
 

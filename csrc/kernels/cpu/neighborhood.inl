@@ -52,7 +52,7 @@ static int64_t count_beliefs(const BeliefsView& beliefs, const Edge* begin, cons
 static inline void file_beliefs(NeighborhoodScratch& scratch, const BeliefsView& beliefs, int32_t neighbor,
                                 uint32_t index, int32_t local) {
     uint64_t* present = scratch.present;
-    int32_t* first_node = scratch.first_node.data;
+    NodeList* lists = scratch.lists.data;
     int32_t* filed = scratch.filed.data;
     Node* nodes = scratch.nodes.data;
     int64_t num_filed = scratch.num_filed;
@@ -60,11 +60,11 @@ static inline void file_beliefs(NeighborhoodScratch& scratch, const BeliefsView&
     const int64_t end = beliefs.indptr[neighbor + 1];
     for (int64_t i = beliefs.indptr[neighbor]; i < end; ++i) {
         const int32_t target = beliefs.targets[i];
-        const int32_t next = first_node[target];
+        const NodeList list = lists[target];
         filed[num_filed] = target;
-        num_filed += next < 0;
-        nodes[num_nodes] = Node{beliefs.weights[i], index, next, local};
-        first_node[target] = static_cast<int32_t>(num_nodes++);
+        num_filed += list.length == 0;
+        nodes[num_nodes] = Node{beliefs.weights[i], index, list.first, local};
+        lists[target] = NodeList{static_cast<int32_t>(num_nodes++), list.length + 1};
         present[target >> 6] |= uint64_t{1} << (target & 63);
     }
     scratch.num_filed = num_filed;
@@ -75,7 +75,7 @@ static void forget_row(NeighborhoodScratch& scratch) {
     for (int64_t i = 0; i < scratch.num_filed; ++i) {
         const int32_t target = scratch.filed.data[i];
         scratch.present[target >> 6] = 0;
-        scratch.first_node.data[target] = -1;
+        scratch.lists.data[target] = NodeList{0, 0};
     }
     scratch.num_filed = 0;
     scratch.num_nodes = 0;
@@ -95,12 +95,12 @@ static inline int64_t lower_bound(const Edge* edges, int64_t begin, int64_t end,
     return begin;
 }
 
-// Both write the target where the hit's first node belongs; find_hits() replaces it.
+// Both write the target where the first node of the hit's list belongs; find_hits() replaces it.
 static inline int64_t scan_edges(const Edge* edges, int64_t begin, int64_t end, const uint64_t* present, Hit* hits) {
     int64_t found = 0;
     for (int64_t j = begin; j < end; ++j) {
         const Edge edge = edges[j];
-        hits[found] = Hit{edge.neighbor, edge.relation};
+        hits[found] = Hit{{edge.neighbor, 0}, edge.relation};
         found += static_cast<int64_t>((present[edge.neighbor >> 6] >> (edge.neighbor & 63)) & 1u);
     }
     return found;
@@ -112,7 +112,7 @@ static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const
     for (int64_t i = 0; i < scratch.num_filed; ++i) {
         const int32_t wanted = scratch.filed.data[i];
         for (int64_t j = lower_bound(edges, begin, end, wanted); j < end && edges[j].neighbor == wanted; ++j) {
-            hits[found++] = Hit{wanted, edges[j].relation};
+            hits[found++] = Hit{{wanted, 0}, edges[j].relation};
         }
     }
     return found;
@@ -137,7 +137,7 @@ static void find_hits(const GraphView& target, NeighborhoodScratch& scratch, con
     }
     for (int64_t i = first; i < scratch.num_hits; ++i) {
         Hit& hit = scratch.hits.data[i];
-        hit.first_node = scratch.first_node.data[hit.first_node];
+        hit.list = scratch.lists.data[hit.list.first];
     }
 }
 

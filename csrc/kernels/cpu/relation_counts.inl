@@ -67,7 +67,8 @@ static void multiply_statements(const CountArgs& args, CountScratch& scratch, in
         for (int64_t i = hits.begin; i < hits.end; ++i) {
             const Hit hit = neighborhood.hits.data[i];
             double* column = scratch.products.data + hit.relation * triples;
-            for (int32_t n = hit.first_node; n >= 0; n = nodes[n].next) {
+            int32_t n = hit.list.first;
+            for (int32_t left = hit.list.length; left > 0; --left, n = nodes[n].next) {
                 column[nodes[n].local] *= 1.0 - weight * static_cast<double>(nodes[n].weight);
             }
         }

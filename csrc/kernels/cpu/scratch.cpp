@@ -27,6 +27,7 @@ template struct Buffer<double>;
 template struct Buffer<int32_t>;
 template struct Buffer<int64_t>;
 template struct Buffer<Node>;
+template struct Buffer<NodeList>;
 template struct Buffer<Hit>;
 
 Numbering::Numbering(int64_t range) {
@@ -36,8 +37,8 @@ Numbering::Numbering(int64_t range) {
 }
 
 NeighborhoodScratch::NeighborhoodScratch(int64_t num_targets) {
-    first_node.reserve(num_targets);
-    std::fill_n(first_node.data, num_targets, -1);
+    lists.reserve(num_targets);
+    std::fill_n(lists.data, num_targets, NodeList{0, 0});
     present = static_cast<uint64_t*>(std::calloc(static_cast<size_t>(num_targets / 64 + 1), sizeof(uint64_t)));
     if (present == nullptr) throw std::bad_alloc();
 }

@@ -23,13 +23,20 @@ struct Buffer {
 struct Node {
     float weight;    // w(n, n')
     uint32_t index;  // of the edge's relation in the corner of the relation table
-    int32_t next;    // next node of the same target, -1 at the end
+    int32_t next;    // next node of the same target
     int32_t local;   // the edge (or group of edges) e -> n, numbered within the row
+};
+
+// What is filed under one target: a list of nodes. Its length is known beforehand, so that a processor that
+// guessed it wrong finds out without waiting for the list.
+struct NodeList {
+    int32_t first;
+    int32_t length;  // 0 = nothing is filed
 };
 
 // An edge (r', n') of a candidate whose n' is filed.
 struct Hit {
-    int32_t first_node;
+    NodeList list;
     int32_t relation;  // r'
 };
 
@@ -42,6 +49,7 @@ extern template struct Buffer<double>;
 extern template struct Buffer<int32_t>;
 extern template struct Buffer<int64_t>;
 extern template struct Buffer<Node>;
+extern template struct Buffer<NodeList>;
 extern template struct Buffer<Hit>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
@@ -64,7 +72,7 @@ struct Sizes {
 // in the first-level cache; the bitmap answers the common "not filed" there too.
 struct NeighborhoodScratch {
     uint64_t* present = nullptr;  // bitmap over targets
-    Buffer<int32_t> first_node;   // [targets] of a filed target, -1 otherwise
+    Buffer<NodeList> lists;       // [targets]
     Buffer<int32_t> filed;        // filed targets
     Buffer<Node> nodes;
     Buffer<Hit> hits;
