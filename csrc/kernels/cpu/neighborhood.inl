@@ -27,8 +27,11 @@ static void prefetch_beliefs(const GraphView& source, const BeliefsView& beliefs
     const int64_t end = source.indptr[row + 1];
     for (int64_t j = begin; j < end && j < begin + kMostEdges; ++j) {
         const int64_t first = beliefs.indptr[source.edges[j].neighbor];
+        const int64_t last = beliefs.indptr[source.edges[j].neighbor + 1] - 1;
         __builtin_prefetch(beliefs.targets + first);
+        __builtin_prefetch(beliefs.targets + last);
         __builtin_prefetch(beliefs.weights + first);
+        __builtin_prefetch(beliefs.weights + last);
     }
 }
 
