@@ -13,7 +13,7 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_clib import build_clib
-from setuptools.errors import BaseError
+from setuptools.errors import BaseError, CCompilerError
 
 REQUIRE_NATIVE = os.environ.get("STEA_REQUIRE_NATIVE", "0") not in ("", "0")
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
@@ -39,7 +39,7 @@ class BuildTiers(build_clib):
     def run(self) -> None:
         try:
             super().run()
-        except (BaseError, OSError) as error:
+        except (BaseError, CCompilerError, OSError) as error:
             if REQUIRE_NATIVE:
                 raise
             print(f"stea_fast: native backend not built ({error}); Numba will be used", file=sys.stderr)

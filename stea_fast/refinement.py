@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends, _validate, beliefs, posterior
-from stea_fast._arrays import like
+from stea_fast._arrays import is_torch, like
 from stea_fast.explain import Explanation, explain_pair
 from stea_fast.graph import KG
 from stea_fast.options import Options
@@ -214,6 +214,7 @@ def _sorted_ranking(side: Side) -> RefinedRanking:
 
 
 def _like_ranking(template: Any, ranking: RefinedRanking) -> RefinedRanking:
-    return RefinedRanking(
-        like(template, ranking.indices), like(template, ranking.probs), like(template, ranking.evidence)
-    )
+    indices = like(template, ranking.indices)
+    if is_torch(template):
+        indices = indices.to(template.dtype)  # torch indexes with int64 only
+    return RefinedRanking(indices, like(template, ranking.probs), like(template, ranking.evidence))

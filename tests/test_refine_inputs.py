@@ -205,3 +205,11 @@ def test_a_partition_may_be_a_pair_of_tensors():
     arrays = sf.log_partition(emb1, emb2, 5.0)
     tensors = sf.log_partition(torch.tensor(emb1, requires_grad=True), torch.tensor(emb2), 5.0)
     assert_same(refine(log_partition=tensors, beta=5.0), refine(log_partition=arrays, beta=5.0))
+
+
+def test_torch_candidates_keep_the_integer_type_that_torch_indexes_with():
+    torch = pytest.importorskip("torch")
+    indices, scores = (torch.from_numpy(part.copy()) for part in FORWARD)
+    out = sf.refine((indices.long(), scores), PAIR.kg1, PAIR.kg2)
+    assert out.forward.indices.dtype == torch.int64
+    assert torch.gather(scores, 1, out.forward.indices.clamp(0, scores.shape[1] - 1)).shape == scores.shape

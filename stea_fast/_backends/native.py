@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from stea_fast import _core
+import stea_fast._core as _core
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
