@@ -77,7 +77,8 @@ def describe(setting: Setting) -> str:
 
 def _defaults() -> Setting:
     options = Options()
-    return {name: getattr(options, name) for name in GRID}
+    found = {name: getattr(options, name) for name in GRID}
+    return {**found, "evidence": options.evidence_kind(both_directions=True)}
 
 
 def _row(label: str, values: list[float]) -> list[str]:

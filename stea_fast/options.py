@@ -19,7 +19,7 @@ class Options:
     """The options of `refine`, checked. See there for their meaning."""
 
     k: int | None = None
-    evidence: str = "soft"
+    evidence: str | None = None
     blanket: str = "local"
     combine: str = "product"
     evidence_weight: float = 4.0
@@ -35,7 +35,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.k is not None:
             _validate.count(self.k, "k", minimum=1)
-        _validate.choice(self.evidence, "evidence", beliefs.KINDS)
+        if self.evidence is not None:
+            _validate.choice(self.evidence, "evidence", beliefs.KINDS)
         _validate.choice(self.blanket, "blanket", BLANKETS)
         _validate.choice(self.combine, "combine", COMBINATIONS)
         _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
@@ -49,6 +50,10 @@ class Options:
             _validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
         if self.beta is not None:
             _validate.number(self.beta, "beta", minimum=0.0)
+
+    def evidence_kind(self, both_directions: bool) -> str:
+        """The kind of evidence asked for, or the default."""
+        return self.evidence or ("mutual" if both_directions else "soft")
 
     def as_in_the_paper(self) -> Options:
         """Arg-max evidence, one sweep, local factor, q* ∝ exp(g)."""

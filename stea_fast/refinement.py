@@ -81,8 +81,9 @@ def refine(
 
     Options (keyword-only):
         k: use only the k best candidates of every row.
-        evidence: "soft" (neighbours count with their probabilities), "argmax" (the paper: the best candidate,
-            with weight 1) or "mutual" (pairs that are each other's best).
+        evidence: what speaks for a pair among its neighbours: "mutual" (pairs that are each other's best, with
+            weight √(q·q'); the default), "soft" (every candidate with its probability; the default if only one
+            direction is given) or "argmax" (the paper: the best candidate, with weight 1).
         blanket: "local" (the factor of the entity) or "full" (and those of its neighbours).
         combine: "product", q* ∝ q·exp(evidence_weight·L), or "compatibility" (the paper), q* ∝ exp(g).
         evidence_weight: λ of the product; default 4.
@@ -158,7 +159,7 @@ def _sweep(
     threads = _backends.thread_count(options.n_threads)
     kg1, kg2 = sides[0].source, sides[0].target
     for sweep in range(1, options.sweeps + 1):
-        held = _beliefs(sides, options.evidence)
+        held = _beliefs(sides, options.evidence_kind(len(sides) == 2))
         alignment = relations or align_relations(
             kg1, kg2, held[0], held[1], backend=options.backend, n_threads=options.n_threads
         )
