@@ -73,7 +73,7 @@ def refine(
         seeds: (m, 2) known links. They stay certain and lend their weight to their neighbours.
         holdout: (m, 2) known links that the encoder was not trained on; β is fitted to them. Without them β
             is set so that the mean probability of the best candidates equals the share of rows whose best
-            candidate is mutual (0.5 if only one direction is given).
+            candidate is mutual (0.5 if only one direction is given), kept between 2/k and 0.95.
         relations: a given relation alignment; else it is estimated from seeds and predictions, anew in
             every sweep.
         log_partition: log Σ exp(β·sim) over all targets for the rows of each direction, at the same `beta`;

@@ -1,4 +1,4 @@
-// Builds the (r, r') -> RelationStrength table of views.h from two sparse matrices.
+// Builds the (r, r') -> Strength table of views.h from two sparse matrices.
 #pragma once
 
 #include <vector>
