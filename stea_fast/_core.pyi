@@ -12,8 +12,6 @@ class RelationTable:
         sub21: _Sparse,
         fun1: NDArray[np.float32],
         fun2: NDArray[np.float32],
-        edges1: NDArray[np.int64],
-        edges2: NDArray[np.int64],
         fallback: float,
     ) -> None: ...
 

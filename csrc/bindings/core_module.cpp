@@ -27,10 +27,9 @@ void run_released(const std::string& tier, int n_threads, Kernel&& kernel) {
 }
 
 RelationTable make_relation_table(const SparseArrays& sub12, const SparseArrays& sub21, const Array<float>& fun1,
-                                  const Array<float>& fun2, const Array<int64_t>& edges1, const Array<int64_t>& edges2,
-                                  float fallback) {
-    const RelationSide side1{fun1.data(), data_of(edges1, "edges1", fun1.size()), fun1.size()};
-    const RelationSide side2{fun2.data(), data_of(edges2, "edges2", fun2.size()), fun2.size()};
+                                  const Array<float>& fun2, float fallback) {
+    const RelationSide side1{fun1.data(), fun1.size()};
+    const RelationSide side2{fun2.data(), fun2.size()};
     const SparseView view12 = sub12.view(side1.size, "sub12");
     const SparseView view21 = sub21.view(side2.size, "sub21");
     const py::gil_scoped_release released;
@@ -118,8 +117,7 @@ PYBIND11_MODULE(_core, m) {
     m.doc() = "Native CPU kernels of stea_fast.";
     py::class_<RelationTable>(m, "RelationTable")
         .def(py::init(&make_relation_table), py::arg("sub12"), py::arg("sub21"), py::arg("fun1").noconvert(),
-             py::arg("fun2").noconvert(), py::arg("edges1").noconvert(), py::arg("edges2").noconvert(),
-             py::arg("fallback"));
+             py::arg("fun2").noconvert(), py::arg("fallback"));
     m.def("evidence", &evidence, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("relations"), py::arg("source_is_graph1"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));

@@ -1,7 +1,7 @@
 // Evidence L(e, e') for every (row, candidate).
 //
 //   L(e, e') = - sum over (r, n) in N(e), (r', n') in N(e') of
-//                log(1 - x) + log(1 - y),   x = strength.from1 * w(n, n'), y = strength.from2 * w(n, n')
+//                log(1 - x) + log(1 - y),   x = strength.source * w(n, n'), y = strength.target * w(n, n')
 //
 // Each factor 1 - x is clamped below at kMinFactor. A candidate of -1 gets evidence 0.
 //

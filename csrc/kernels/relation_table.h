@@ -1,6 +1,7 @@
-// Builds the (r, r') -> Strength table of views.h from two sparse matrices.
+// Builds the (r, r') -> Strength tables of views.h from two sparse matrices.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "views.h"
@@ -16,9 +17,14 @@ struct SparseView {
 
 // One graph's side of the table.
 struct RelationSide {
-    const float* fun;      // [size] inverse functionality
-    const int64_t* edges;  // [size] number of edges
-    int64_t size;          // 2R
+    const float* fun;  // [size] inverse functionality
+    int64_t size;      // 2R
+};
+
+// One sparse matrix of strengths, rows laid over each other.
+struct StrengthOverlay {
+    std::vector<uint32_t> shift;
+    std::vector<PairSlot> slots;
 };
 
 class RelationTable {
@@ -28,22 +34,17 @@ class RelationTable {
     RelationTable(const SparseView& sub12, const SparseView& sub21, const RelationSide& side1,
                   const RelationSide& side2, float fallback);
 
+    // The table for source rows that are entities of graph 1, or of graph 2.
     RelationTableView view(bool source_is_graph1) const;
     int64_t size1() const { return static_cast<int64_t>(default1_.size()); }
     int64_t size2() const { return static_cast<int64_t>(default2_.size()); }
 
   private:
-    void store(int32_t relation1, int32_t relation2, Strength strength);
-    void fill_defaults();
-    void build_outside();
-
-    std::vector<uint32_t> index1_;
-    std::vector<uint32_t> index2_;
     std::vector<float> default1_;
     std::vector<float> default2_;
-    std::vector<Strength> corner_;
-    std::vector<OutsidePair> outsiders_;  // in the order of storing
-    std::vector<OutsidePair> outside_;    // the same as an open-addressing table
+    bool has_defaults_;
+    StrengthOverlay from1_;  // seen from graph 1
+    StrengthOverlay from2_;
 };
 
 }  // namespace stea

@@ -36,45 +36,31 @@ struct RowRange {
     int64_t end;
 };
 
-// How strongly a shared neighbour speaks for a pair when reached by relations r of graph 1 and r' of
-// graph 2: from1 = P(r' in r) * fun^-1(r), from2 = P(r in r') * fun^-1(r').
+// How strongly a shared neighbour speaks for a pair when reached by relation r of the source graph and r' of
+// the target graph: P(r' in r) * fun^-1(r) and P(r in r') * fun^-1(r').
 struct Strength {
-    float from1;
-    float from2;
+    float source;
+    float target;
 };
 
-// A stored pair with a relation outside the corner.
-struct OutsidePair {
-    int64_t key;  // relation_key(r, r'), -1 = empty slot
+// A stored pair (r, r'), or a free slot. Sixteen bytes: the kernels load it as one vector.
+struct alignas(16) PairSlot {
     Strength strength;
+    int32_t relation;        // r, -1 = free
+    int32_t relation_again;  // the same, so that one comparison masks two lanes
 };
 
-// Sparse (r, r') -> Strength. Evidence is symmetric, so one table serves both directions.
+// Sparse (r, r') -> Strength, seen from one of the graphs.
 //
-// The most frequent relations of both graphs, ranked by frequency, have a dense corner of the table to
-// themselves: nearly every look-up is one read at corner[index1[r] + index2[r']], and the pairs read most
-// lie next to each other. Pairs with a relation outside the corner are in an open-addressing table.
+// The rows of the sparse matrix are laid over each other, each shifted so that no two stored pairs meet:
+// pair (r, r') is at slots[shift[r] + r'] or nowhere. One read and one comparison find it, and the table is
+// little larger than the pairs it holds, so it stays in a cache near the core.
 struct RelationTableView {
-    const Strength* corner;
-    const uint32_t* index1;  // [2R] rank of r times the width of the corner, or kOutside
-    const uint32_t* index2;  // [2R'] rank of r', or kOutside
-    const OutsidePair* outside;
-    uint64_t outside_mask;
-    const float* default1;  // [2R] from1 of pairs that are not stored
-    const float* default2;  // [2R'] from2 of pairs that are not stored
-    bool source_is_graph1;  // false: the source rows are entities of graph 2
+    const PairSlot* slots;
+    const uint32_t* shift;        // [2R]
+    const float* source_default;  // [2R] strength.source of pairs that are not stored
+    const float* target_default;  // [2R'] strength.target of pairs that are not stored
+    bool has_defaults;            // false: pairs that are not stored say nothing
 };
-
-// Any sum of two indices with an outsider among them is at least this.
-constexpr uint32_t kOutside = uint32_t{1} << 30;
-
-// Static: every translation unit has its own.
-static inline int64_t relation_key(int32_t relation1, int32_t relation2) {
-    return (static_cast<int64_t>(relation1) << 32) | relation2;
-}
-
-static inline uint64_t outside_slot(int64_t key, uint64_t mask) {
-    return ((static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ull) >> 32) & mask;
-}
 
 }  // namespace stea

@@ -47,8 +47,6 @@ def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> _core.RelationT
         sparse(relations.sub21),
         kg1.inverse_functionality,
         kg2.inverse_functionality,
-        np.bincount(kg1.relations, minlength=2 * kg1.num_relations),
-        np.bincount(kg2.relations, minlength=2 * kg2.num_relations),
         relations.default,
     )
 

@@ -19,7 +19,7 @@ static void reserve_groups(BlanketScratch& scratch, int64_t bound) {
 
 // Files every belief of every neighbour but the row itself as a group, once per edge to the neighbour:
 // edges to one neighbour are adjacent in the row and share its groups. Returns the number of groups.
-// Seen from the neighbour, the edge runs the other way: nodes carry the index of the inverse relation.
+// Seen from the neighbour, the edge runs the other way: nodes carry the inverse relation.
 static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t degree, int64_t row,
                            BlanketScratch& scratch) {
     int64_t groups = 0;
@@ -35,7 +35,7 @@ static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t d
         }
         const int32_t relation = inverse(edges[j].relation, args.num_source_relations);
         const int64_t first_node = scratch.neighborhood.num_nodes;
-        file_beliefs(scratch.neighborhood, args.beliefs, neighbor, source_index(args.relations, relation), j);
+        file_beliefs(scratch.neighborhood, args.beliefs, neighbor, relation, args.relations.shift[relation]);
         for (int64_t b = 0; b < count; ++b) {
             scratch.group_of.data[first_node + b] = static_cast<int32_t>(first_group + b);
             scratch.weight.data[first_group + b] = args.beliefs.weights[first + b];
@@ -48,35 +48,29 @@ static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t d
 
 // Calls visit(group, strength) for every node behind the hits of the candidate searched at `position`.
 template <typename Visit>
-static inline void visit_groups(const BlanketArgs& args, const Edge* edges, const BlanketScratch& scratch,
-                                int64_t position, Visit&& visit) {
+static inline void visit_groups(const BlanketArgs& args, const BlanketScratch& scratch, int64_t position,
+                                Visit&& visit) {
     const Node* nodes = scratch.neighborhood.nodes.data;
     const HitRange hits = hits_of(scratch.neighborhood, position);
     for (int64_t i = hits.begin; i < hits.end; ++i) {
-        const Hit hit = scratch.neighborhood.hits.data[i];
+        const Edge hit = scratch.neighborhood.hits.data[i];
+        const NodeList list = scratch.neighborhood.lists.data[hit.neighbor];
         const int32_t relation = inverse(hit.relation, args.num_target_relations);
-        const uint32_t index = target_index(args.relations, relation);
-        int32_t n = hit.list.first;
-        for (int32_t left = hit.list.length; left > 0; --left, n = nodes[n].next) {
-            const uint32_t cell = index + nodes[n].index;
-            visit(scratch.group_of.data[n],
-                  cell < kOutside
-                      ? args.relations.corner[cell]
-                      : outside_strength(args.relations,
-                                         inverse(edges[nodes[n].local].relation, args.num_source_relations), relation));
+        int32_t n = list.first;
+        for (int32_t left = list.length; left > 0; --left, n = nodes[n].next) {
+            visit(scratch.group_of.data[n], strength_of(args.relations, nodes[n].shift, nodes[n].label, relation));
         }
     }
 }
 
 // Takes what the row's own beliefs lent to its neighbours out of the neighbours' evidence, and returns
 // the blanket of a candidate that shares nothing.
-static double remove_own_share(const BlanketArgs& args, const Edge* edges, int64_t row, int64_t groups,
-                               BlanketScratch& scratch) {
+static double remove_own_share(const BlanketArgs& args, int64_t row, int64_t groups, BlanketScratch& scratch) {
     const int64_t first = args.beliefs.indptr[row];
     for (int64_t b = 0; b < args.beliefs.indptr[row + 1] - first; ++b) {
         const double weight = args.beliefs.weights[first + b];
-        visit_groups(args, edges, scratch, b, [&](int32_t group, Strength strength) {
-            scratch.rest.data[group] += std::log(factor(strength.from1, weight) * factor(strength.from2, weight));
+        visit_groups(args, scratch, b, [&](int32_t group, Strength strength) {
+            scratch.rest.data[group] += std::log(factor(strength.source, weight) * factor(strength.target, weight));
         });
     }
     double base = 0.0;
@@ -89,10 +83,10 @@ static double remove_own_share(const BlanketArgs& args, const Edge* edges, int64
 }
 
 // What "e is the candidate" adds to the compatibility of the neighbours.
-static double candidate_gain(const BlanketArgs& args, const Edge* edges, int64_t position, BlanketScratch& scratch) {
+static double candidate_gain(const BlanketArgs& args, int64_t position, BlanketScratch& scratch) {
     int64_t num_reached = 0;
-    visit_groups(args, edges, scratch, position, [&](int32_t group, Strength strength) {
-        const double both = factor(strength.from1, 1.0) * factor(strength.from2, 1.0);
+    visit_groups(args, scratch, position, [&](int32_t group, Strength strength) {
+        const double both = factor(strength.source, 1.0) * factor(strength.target, 1.0);
         if (both == 1.0) return;  // no evidence: an untouched product must mean an unlisted group
         double& product = scratch.product.data[group];
         if (product == 1.0) scratch.reached.data[num_reached++] = group;
@@ -119,10 +113,9 @@ void blanket_row(const BlanketArgs& args, BlanketScratch& scratch, int64_t row) 
     const int64_t own = args.beliefs.indptr[row + 1] - args.beliefs.indptr[row];
     find_hits(args.target, scratch.neighborhood, args.beliefs.targets + args.beliefs.indptr[row], own);
     find_hits(args.target, scratch.neighborhood, candidates, k);
-    const double base = remove_own_share(args, edges, row, groups, scratch);
+    const double base = remove_own_share(args, row, groups, scratch);
     for (int64_t c = 0; c < k; ++c) {
-        blanket[c] =
-            candidates[c] < 0 ? 0.0f : static_cast<float>(base + candidate_gain(args, edges, own + c, scratch));
+        blanket[c] = candidates[c] < 0 ? 0.0f : static_cast<float>(base + candidate_gain(args, own + c, scratch));
     }
     forget_row(scratch.neighborhood);
 }

@@ -53,31 +53,36 @@ static int64_t count_beliefs(const BeliefsView& beliefs, const Edge* begin, cons
 
 // Files one node per belief of `neighbor`. reserve_nodes() has made room.
 static inline void file_beliefs(NeighborhoodScratch& scratch, const BeliefsView& beliefs, int32_t neighbor,
-                                uint32_t index, int32_t local) {
-    uint64_t* present = scratch.present;
-    NodeList* lists = scratch.lists.data;
-    int32_t* filed = scratch.filed.data;
-    Node* nodes = scratch.nodes.data;
-    int64_t num_filed = scratch.num_filed;
-    int64_t num_nodes = scratch.num_nodes;
+                                int32_t label, uint32_t shift) {
+    uint8_t* __restrict present = scratch.present.data;
+    NodeList* __restrict lists = scratch.lists.data;
+    int32_t* __restrict filed = scratch.filed.data + scratch.num_filed;
+    Node* __restrict nodes = scratch.nodes.data;
+    const int32_t* __restrict target_of = beliefs.targets;
+    const float* __restrict weight_of = beliefs.weights;
+    int64_t new_targets = 0;
+    int64_t n = scratch.num_nodes;
     const int64_t end = beliefs.indptr[neighbor + 1];
-    for (int64_t i = beliefs.indptr[neighbor]; i < end; ++i) {
-        const int32_t target = beliefs.targets[i];
+    for (int64_t i = beliefs.indptr[neighbor]; i < end; ++i, ++n) {
+        const auto target = static_cast<uint32_t>(target_of[i]);
         const NodeList list = lists[target];
-        filed[num_filed] = target;
-        num_filed += list.length == 0;
-        nodes[num_nodes] = Node{beliefs.weights[i], index, list.first, local};
-        lists[target] = NodeList{static_cast<int32_t>(num_nodes++), list.length + 1};
-        present[target >> 6] |= uint64_t{1} << (target & 63);
+        nodes[n].weight = weight_of[i];
+        nodes[n].label = label;
+        nodes[n].next = list.first;
+        nodes[n].shift = shift;
+        lists[target] = NodeList{static_cast<int32_t>(n), list.length + 1};
+        filed[new_targets] = static_cast<int32_t>(target);
+        new_targets += list.length == 0;
+        present[target] = 1;
     }
-    scratch.num_filed = num_filed;
-    scratch.num_nodes = num_nodes;
+    scratch.num_filed += new_targets;
+    scratch.num_nodes = n;
 }
 
 static void forget_row(NeighborhoodScratch& scratch) {
     for (int64_t i = 0; i < scratch.num_filed; ++i) {
         const int32_t target = scratch.filed.data[i];
-        scratch.present[target >> 6] = 0;
+        scratch.present.data[target] = 0;
         scratch.lists.data[target] = NodeList{0, 0};
     }
     scratch.num_filed = 0;
@@ -98,24 +103,24 @@ static inline int64_t lower_bound(const Edge* edges, int64_t begin, int64_t end,
     return begin;
 }
 
-// Both write the target where the first node of the hit's list belongs; find_hits() replaces it.
-static inline int64_t scan_edges(const Edge* edges, int64_t begin, int64_t end, const uint64_t* present, Hit* hits) {
+static inline int64_t scan_edges(const Edge* __restrict edges, int64_t begin, int64_t end,
+                                 const uint8_t* __restrict present, Edge* __restrict hits) {
     int64_t found = 0;
     for (int64_t j = begin; j < end; ++j) {
         const Edge edge = edges[j];
-        hits[found] = Hit{{edge.neighbor, 0}, edge.relation};
-        found += static_cast<int64_t>((present[edge.neighbor >> 6] >> (edge.neighbor & 63)) & 1u);
+        hits[found] = edge;
+        found += present[static_cast<uint32_t>(edge.neighbor)];
     }
     return found;
 }
 
 static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const NeighborhoodScratch& scratch,
-                            Hit* hits) {
+                            Edge* hits) {
     int64_t found = 0;
     for (int64_t i = 0; i < scratch.num_filed; ++i) {
         const int32_t wanted = scratch.filed.data[i];
         for (int64_t j = lower_bound(edges, begin, end, wanted); j < end && edges[j].neighbor == wanted; ++j) {
-            hits[found++] = Hit{{wanted, 0}, edges[j].relation};
+            hits[found++] = edges[j];
         }
     }
     return found;
@@ -126,21 +131,16 @@ static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const
 // hub among the candidates of a leaf costs a few binary searches instead of its whole degree.
 static void find_hits(const GraphView& target, NeighborhoodScratch& scratch, const int32_t* candidates, int64_t count) {
     constexpr int64_t kSearchCost = 32;  // of one binary search, in scanned edges
-    const int64_t first = scratch.num_hits;
     scratch.hits_end.reserve(scratch.num_searched + count);
     for (int64_t c = 0; c < count; ++c) {
         const int64_t begin = candidates[c] < 0 ? 0 : target.indptr[candidates[c]];
         const int64_t end = candidates[c] < 0 ? 0 : target.indptr[candidates[c] + 1];
         scratch.reserve_hits(scratch.num_hits + end - begin);
-        Hit* hits = scratch.hits.data + scratch.num_hits;
+        Edge* hits = scratch.hits.data + scratch.num_hits;
         const bool search = end - begin > scratch.num_filed * kSearchCost;
         scratch.num_hits += search ? search_edges(target.edges, begin, end, scratch, hits)
-                                   : scan_edges(target.edges, begin, end, scratch.present, hits);
+                                   : scan_edges(target.edges, begin, end, scratch.present.data, hits);
         scratch.hits_end.data[scratch.num_searched++] = scratch.num_hits;
-    }
-    for (int64_t i = first; i < scratch.num_hits; ++i) {
-        Hit& hit = scratch.hits.data[i];
-        hit.list = scratch.lists.data[hit.list.first];
     }
 }
 
@@ -154,22 +154,9 @@ static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index
     return {index == 0 ? 0 : scratch.hits_end.data[index - 1], scratch.hits_end.data[index]};
 }
 
-// Strength of a pair with a relation outside the corner.
-static Strength outside_strength(const RelationTableView& table, int32_t source_relation, int32_t target_relation) {
-    const int32_t relation1 = table.source_is_graph1 ? source_relation : target_relation;
-    const int32_t relation2 = table.source_is_graph1 ? target_relation : source_relation;
-    const int64_t key = relation_key(relation1, relation2);
-    for (uint64_t at = outside_slot(key, table.outside_mask);; at = (at + 1) & table.outside_mask) {
-        const OutsidePair& pair = table.outside[at];
-        if (pair.key == key) return pair.strength;
-        if (pair.key < 0) return Strength{table.default1[relation1], table.default2[relation2]};
-    }
-}
-
-static inline uint32_t source_index(const RelationTableView& table, int32_t relation) {
-    return table.source_is_graph1 ? table.index1[relation] : table.index2[relation];
-}
-
-static inline uint32_t target_index(const RelationTableView& table, int32_t relation) {
-    return table.source_is_graph1 ? table.index2[relation] : table.index1[relation];
+static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t source_relation,
+                                   int32_t target_relation) {
+    const PairSlot& slot = table.slots[shift + static_cast<uint32_t>(target_relation)];
+    if (slot.relation == source_relation) return slot.strength;
+    return Strength{table.source_default[source_relation], table.target_default[target_relation]};
 }

@@ -32,7 +32,7 @@ static void count_denominators(const CountArgs& args, CountScratch& scratch, int
     }
 }
 
-// Files the triples among the edges [begin, end), numbered from 0 (the nodes' local), and returns their number.
+// Files the triples among the edges [begin, end), numbered from 0 (the nodes' label), and returns their number.
 static int32_t file_triples(const CountArgs& args, CountScratch& scratch, int64_t begin, int64_t end) {
     const Edge* edges = args.source.edges;
     scratch.neighborhood.reserve_nodes(count_beliefs(args.beliefs, edges + begin, edges + end));
@@ -41,14 +41,14 @@ static int32_t file_triples(const CountArgs& args, CountScratch& scratch, int64_
     for (int64_t j = begin; j < end; ++j) {
         if (edges[j].relation >= args.num_source_relations) continue;
         scratch.relations.data[triples] = edges[j].relation;
-        file_beliefs(scratch.neighborhood, args.beliefs, edges[j].neighbor, 0, triples++);
+        file_beliefs(scratch.neighborhood, args.beliefs, edges[j].neighbor, triples++, 0);
     }
     return triples;
 }
 
 // Replaces the relations of the hits by columns, and sets one product per (column, triple) to 1.
 static void number_columns(CountScratch& scratch, int64_t triples) {
-    Hit* hits = scratch.neighborhood.hits.data;
+    Edge* hits = scratch.neighborhood.hits.data;
     for (int64_t i = 0; i < scratch.neighborhood.num_hits; ++i) {
         hits[i].relation = number(scratch.columns, hits[i].relation);
     }
@@ -65,11 +65,12 @@ static void multiply_statements(const CountArgs& args, CountScratch& scratch, in
         const double weight = args.beliefs.weights[args.beliefs.indptr[row] + b];
         const HitRange hits = hits_of(neighborhood, b);
         for (int64_t i = hits.begin; i < hits.end; ++i) {
-            const Hit hit = neighborhood.hits.data[i];
+            const Edge hit = neighborhood.hits.data[i];
+            const NodeList list = neighborhood.lists.data[hit.neighbor];
             double* column = scratch.products.data + hit.relation * triples;
-            int32_t n = hit.list.first;
-            for (int32_t left = hit.list.length; left > 0; --left, n = nodes[n].next) {
-                column[nodes[n].local] *= 1.0 - weight * static_cast<double>(nodes[n].weight);
+            int32_t n = list.first;
+            for (int32_t left = list.length; left > 0; --left, n = nodes[n].next) {
+                column[nodes[n].label] *= 1.0 - weight * static_cast<double>(nodes[n].weight);
             }
         }
     }

@@ -1,45 +1,126 @@
 #include "../relation_table.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 
 namespace stea {
 namespace {
 
-constexpr int64_t kCornerSide = 1024;  // 8 MiB at the most, of which only the observed pairs are ever touched
+struct Pairs {
+    std::vector<size_t> indptr;  // [rows + 1]
+    std::vector<int32_t> columns;
+    std::vector<Strength> strengths;
 
-// rank * stride for the kCornerSide most frequent relations, kOutside for the others.
-std::vector<uint32_t> rank_relations(const RelationSide& side, int64_t stride) {
-    std::vector<int32_t> order(static_cast<size_t>(side.size));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return side.edges[a] > side.edges[b]; });
-    std::vector<uint32_t> index(order.size(), kOutside);
-    for (size_t rank = 0; rank < order.size() && rank < static_cast<size_t>(kCornerSide); ++rank) {
-        index[static_cast<size_t>(order[rank])] = static_cast<uint32_t>(rank) * static_cast<uint32_t>(stride);
-    }
-    return index;
-}
-
-struct SparseRows {
-    std::vector<int64_t> indptr;
-    std::vector<int32_t> indices;
-    std::vector<float> values;
+    size_t num_rows() const { return indptr.size() - 1; }
+    size_t length(size_t row) const { return indptr[row + 1] - indptr[row]; }
 };
 
-// Rows of the result are in increasing order of the column, because the rows read are.
-SparseRows transpose(const SparseView& matrix, int64_t num_rows, int64_t num_columns) {
-    const int64_t nnz = matrix.indptr[num_rows];
-    SparseRows out{std::vector<int64_t>(static_cast<size_t>(num_columns) + 1, 0),
-                   std::vector<int32_t>(static_cast<size_t>(nnz)), std::vector<float>(static_cast<size_t>(nnz))};
-    for (int64_t j = 0; j < nnz; ++j) ++out.indptr[static_cast<size_t>(matrix.indices[j]) + 1];
+// The pairs seen from the other graph. Rows of the result are in increasing order of the column, because the
+// rows read are.
+Pairs transpose(const Pairs& pairs, size_t num_columns) {
+    Pairs out{std::vector<size_t>(num_columns + 1, 0), std::vector<int32_t>(pairs.columns.size()),
+              std::vector<Strength>(pairs.columns.size())};
+    for (const int32_t column : pairs.columns) ++out.indptr[static_cast<size_t>(column) + 1];
     std::partial_sum(out.indptr.begin(), out.indptr.end(), out.indptr.begin());
-    std::vector<int64_t> next(out.indptr.begin(), out.indptr.end() - 1);
-    for (int32_t row = 0; row < num_rows; ++row) {
-        for (int64_t j = matrix.indptr[row]; j < matrix.indptr[row + 1]; ++j) {
-            const auto place = static_cast<size_t>(next[static_cast<size_t>(matrix.indices[j])]++);
-            out.indices[place] = row;
-            out.values[place] = matrix.values[j];
+    std::vector<size_t> next(out.indptr.begin(), out.indptr.end() - 1);
+    for (size_t row = 0; row < pairs.num_rows(); ++row) {
+        for (size_t j = pairs.indptr[row]; j < pairs.indptr[row + 1]; ++j) {
+            const size_t place = next[static_cast<size_t>(pairs.columns[j])]++;
+            out.columns[place] = static_cast<int32_t>(row);
+            out.strengths[place] = {pairs.strengths[j].target, pairs.strengths[j].source};
+        }
+    }
+    return out;
+}
+
+// One matrix of P(r in r') as pairs with only the strength of the target side.
+Pairs contained(const SparseView& sub, const RelationSide& source, const RelationSide& target) {
+    Pairs out;
+    out.indptr.assign(sub.indptr, sub.indptr + source.size + 1);
+    out.columns.assign(sub.indices, sub.indices + sub.indptr[source.size]);
+    for (size_t j = 0; j < out.columns.size(); ++j) {
+        out.strengths.push_back({0.0f, sub.values[j] * target.fun[out.columns[j]]});
+    }
+    return out;
+}
+
+// Pairs stored in either, with the strengths of both.
+Pairs joined(const Pairs& a, const Pairs& b) {
+    Pairs out;
+    out.indptr.push_back(0);
+    for (size_t row = 0; row < a.num_rows(); ++row) {
+        size_t i = a.indptr[row];
+        size_t j = b.indptr[row];
+        while (i < a.indptr[row + 1] || j < b.indptr[row + 1]) {
+            const int32_t in_a = i < a.indptr[row + 1] ? a.columns[i] : INT32_MAX;
+            const int32_t in_b = j < b.indptr[row + 1] ? b.columns[j] : INT32_MAX;
+            const int32_t column = std::min(in_a, in_b);
+            Strength strength{0.0f, 0.0f};
+            if (in_a == column) strength.target = a.strengths[i++].target;
+            if (in_b == column) strength.source = b.strengths[j++].source;
+            out.columns.push_back(column);
+            out.strengths.push_back(strength);
+        }
+        out.indptr.push_back(out.columns.size());
+    }
+    return out;
+}
+
+// Finds for one row after the other a shift at which none of its columns is taken.
+class Places {
+  public:
+    explicit Places(size_t width) : width_(width), taken_(width + 1, false) {}
+
+    // Columns in increasing order. The first shift that fits, unless that takes too long to find.
+    size_t take(const int32_t* columns, size_t count) {
+        constexpr int kMostTries = 4096;
+        while (taken_[first_free_]) ++first_free_;
+        const auto first = static_cast<size_t>(columns[0]);
+        size_t shift = std::max(first_free_, first) - first;
+        for (int tries = 0; !fits(shift, columns, count); ++shift) {
+            if (++tries == kMostTries) shift = end_;
+        }
+        for (size_t i = 0; i < count; ++i) taken_[shift + static_cast<size_t>(columns[i])] = true;
+        end_ = std::max(end_, shift + static_cast<size_t>(columns[count - 1]) + 1);
+        return shift;
+    }
+
+    // Every place that a row may read, whatever its shift.
+    size_t size() const { return end_ + width_; }
+
+  private:
+    bool fits(size_t shift, const int32_t* columns, size_t count) {
+        if (shift + width_ >= taken_.size()) taken_.resize(2 * (shift + width_ + 1), false);
+        for (size_t i = 0; i < count; ++i) {
+            if (taken_[shift + static_cast<size_t>(columns[i])]) return false;
+        }
+        return true;
+    }
+
+    size_t width_;
+    size_t first_free_ = 0;
+    size_t end_ = 0;  // nothing is taken from here on
+    std::vector<bool> taken_;
+};
+
+StrengthOverlay overlay(const Pairs& pairs, size_t num_columns) {
+    std::vector<size_t> order(pairs.num_rows());
+    std::iota(order.begin(), order.end(), size_t{0});
+    // The longest rows first: short ones fill the gaps.
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pairs.length(a) > pairs.length(b); });
+    Places places(num_columns);
+    StrengthOverlay out;
+    out.shift.assign(pairs.num_rows(), 0);
+    for (const size_t row : order) {
+        if (pairs.length(row) == 0) break;
+        out.shift[row] = static_cast<uint32_t>(places.take(&pairs.columns[pairs.indptr[row]], pairs.length(row)));
+    }
+    out.slots.assign(places.size(), PairSlot{{0.0f, 0.0f}, -1, -1});
+    for (size_t row = 0; row < pairs.num_rows(); ++row) {
+        const auto relation = static_cast<int32_t>(row);
+        for (size_t j = pairs.indptr[row]; j < pairs.indptr[row + 1]; ++j) {
+            out.slots[out.shift[row] + static_cast<size_t>(pairs.columns[j])] = {pairs.strengths[j], relation,
+                                                                                 relation};
         }
     }
     return out;
@@ -55,64 +136,19 @@ std::vector<float> scaled(const RelationSide& side, float factor) {
 
 RelationTable::RelationTable(const SparseView& sub12, const SparseView& sub21, const RelationSide& side1,
                              const RelationSide& side2, float fallback)
-    : index1_(rank_relations(side1, std::min(side2.size, kCornerSide))),
-      index2_(rank_relations(side2, 1)),
-      default1_(scaled(side1, fallback)),
-      default2_(scaled(side2, fallback)),
-      corner_(static_cast<size_t>(std::min(side1.size, kCornerSide) * std::min(side2.size, kCornerSide))) {
-    if (fallback > 0.0f) fill_defaults();
-    const SparseRows from1 = transpose(sub21, side2.size, side1.size);
-    for (int32_t r = 0; r < side1.size; ++r) {
-        int64_t i = from1.indptr[static_cast<size_t>(r)];
-        int64_t j = sub12.indptr[r];
-        const int64_t i_end = from1.indptr[static_cast<size_t>(r) + 1];
-        const int64_t j_end = sub12.indptr[r + 1];
-        while (i < i_end || j < j_end) {
-            const int32_t in21 = i < i_end ? from1.indices[static_cast<size_t>(i)] : INT32_MAX;
-            const int32_t in12 = j < j_end ? sub12.indices[j] : INT32_MAX;
-            const int32_t r2 = std::min(in12, in21);
-            Strength strength{0.0f, 0.0f};
-            if (in21 == r2) strength.from1 = from1.values[static_cast<size_t>(i++)] * side1.fun[r];
-            if (in12 == r2) strength.from2 = sub12.values[j++] * side2.fun[r2];
-            store(r, r2, strength);
-        }
-    }
-    build_outside();
-}
-
-void RelationTable::store(int32_t relation1, int32_t relation2, Strength strength) {
-    const uint32_t cell = index1_[static_cast<size_t>(relation1)] + index2_[static_cast<size_t>(relation2)];
-    if (cell < kOutside) {
-        corner_[cell] = strength;
-    } else {
-        outsiders_.push_back({relation_key(relation1, relation2), strength});
-    }
-}
-
-void RelationTable::fill_defaults() {
-    for (size_t r = 0; r < index1_.size(); ++r) {
-        for (size_t r2 = 0; r2 < index2_.size(); ++r2) {
-            const uint32_t cell = index1_[r] + index2_[r2];
-            if (cell < kOutside) corner_[cell] = {default1_[r], default2_[r2]};
-        }
-    }
-}
-
-void RelationTable::build_outside() {
-    size_t slots = 2;
-    while (slots < 2 * outsiders_.size()) slots *= 2;
-    outside_.assign(slots, OutsidePair{-1, {0.0f, 0.0f}});
-    for (const OutsidePair& pair : outsiders_) {
-        uint64_t at = outside_slot(pair.key, slots - 1);
-        while (outside_[at].key >= 0) at = (at + 1) & (slots - 1);
-        outside_[at] = pair;
-    }
-    outsiders_ = {};
+    : default1_(scaled(side1, fallback)), default2_(scaled(side2, fallback)), has_defaults_(fallback > 0.0f) {
+    const auto size1 = static_cast<size_t>(side1.size);
+    const auto size2 = static_cast<size_t>(side2.size);
+    const Pairs pairs = joined(contained(sub12, side1, side2), transpose(contained(sub21, side2, side1), size1));
+    from1_ = overlay(pairs, size2);
+    from2_ = overlay(transpose(pairs, size2), size1);
 }
 
 RelationTableView RelationTable::view(bool source_is_graph1) const {
-    return {corner_.data(),      index1_.data(),   index2_.data(),   outside_.data(),
-            outside_.size() - 1, default1_.data(), default2_.data(), source_is_graph1};
+    const StrengthOverlay& seen = source_is_graph1 ? from1_ : from2_;
+    const std::vector<float>& source = source_is_graph1 ? default1_ : default2_;
+    const std::vector<float>& target = source_is_graph1 ? default2_ : default1_;
+    return {seen.slots.data(), seen.shift.data(), source.data(), target.data(), has_defaults_};
 }
 
 }  // namespace stea

@@ -26,9 +26,10 @@ void Buffer<T>::reserve(int64_t needed) {
 template struct Buffer<double>;
 template struct Buffer<int32_t>;
 template struct Buffer<int64_t>;
+template struct Buffer<uint8_t>;
 template struct Buffer<Node>;
 template struct Buffer<NodeList>;
-template struct Buffer<Hit>;
+template struct Buffer<Edge>;
 
 Numbering::Numbering(int64_t range) {
     number_of.reserve(range);
@@ -39,11 +40,9 @@ Numbering::Numbering(int64_t range) {
 NeighborhoodScratch::NeighborhoodScratch(int64_t num_targets) {
     lists.reserve(num_targets);
     std::fill_n(lists.data, num_targets, NodeList{0, 0});
-    present = static_cast<uint64_t*>(std::calloc(static_cast<size_t>(num_targets / 64 + 1), sizeof(uint64_t)));
-    if (present == nullptr) throw std::bad_alloc();
+    present.reserve(num_targets);
+    std::fill_n(present.data, num_targets, uint8_t{0});
 }
-
-NeighborhoodScratch::~NeighborhoodScratch() { std::free(present); }
 
 void NeighborhoodScratch::reserve_nodes(int64_t needed) {
     if (needed > INT32_MAX) throw std::length_error("one entity has more than 2^31 (edge, belief) pairs");

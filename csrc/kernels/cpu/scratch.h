@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "../views.h"
+
 namespace stea {
 
 // Plain growing memory, uninitialised.
@@ -22,9 +24,9 @@ struct Buffer {
 // One belief of one neighbour, filed under the believed target.
 struct Node {
     float weight;    // w(n, n')
-    uint32_t index;  // of the edge's relation in the corner of the relation table
+    int32_t label;   // of the edge e -> n: its relation, or its number within the row
     int32_t next;    // next node of the same target
-    int32_t local;   // the edge (or group of edges) e -> n, numbered within the row
+    uint32_t shift;  // of the edge's relation in the relation table
 };
 
 // What is filed under one target: a list of nodes. Its length is known beforehand, so that a processor that
@@ -32,12 +34,6 @@ struct Node {
 struct NodeList {
     int32_t first;
     int32_t length;  // 0 = nothing is filed
-};
-
-// An edge (r', n') of a candidate whose n' is filed.
-struct Hit {
-    NodeList list;
-    int32_t relation;  // r'
 };
 
 struct KeyCount {
@@ -48,9 +44,10 @@ struct KeyCount {
 extern template struct Buffer<double>;
 extern template struct Buffer<int32_t>;
 extern template struct Buffer<int64_t>;
+extern template struct Buffer<uint8_t>;
 extern template struct Buffer<Node>;
 extern template struct Buffer<NodeList>;
-extern template struct Buffer<Hit>;
+extern template struct Buffer<Edge>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
 struct Numbering {
@@ -69,13 +66,13 @@ struct Sizes {
 
 // The neighbourhood of one source row as the target graph would see it: for every target n', the edges
 // (r, n) whose neighbour is believed to be n'. The nodes of one row are few and contiguous, so they stay
-// in the first-level cache; the bitmap answers the common "not filed" there too.
+// in the first-level cache; one byte per target answers the common "not filed" near the core too.
 struct NeighborhoodScratch {
-    uint64_t* present = nullptr;  // bitmap over targets
-    Buffer<NodeList> lists;       // [targets]
-    Buffer<int32_t> filed;        // filed targets
+    Buffer<uint8_t> present;  // [targets] 1 = something is filed
+    Buffer<NodeList> lists;   // [targets]
+    Buffer<int32_t> filed;    // filed targets
     Buffer<Node> nodes;
-    Buffer<Hit> hits;
+    Buffer<Edge> hits;         // edges (r', n') of candidates whose n' is filed, and room to write one ahead
     Buffer<int64_t> hits_end;  // end of the hits of every candidate searched so far
     int64_t num_filed = 0;
     int64_t num_nodes = 0;
@@ -83,7 +80,6 @@ struct NeighborhoodScratch {
     int64_t num_searched = 0;
 
     explicit NeighborhoodScratch(int64_t num_targets);
-    ~NeighborhoodScratch();
     void reserve_nodes(int64_t needed);
     void reserve_hits(int64_t needed);
 };

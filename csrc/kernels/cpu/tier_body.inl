@@ -1,6 +1,9 @@
 // Define STEA_TIER (the tier's namespace) before including this file.
 #include <cmath>
 #include <cstdint>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "tier.h"
 
