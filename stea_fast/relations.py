@@ -67,35 +67,25 @@ def _check_beliefs(beliefs: Beliefs, name: str, source: KG, target: KG) -> None:
 
 def containment(counts: RelationCounts, num_target_relations: int, smoothing: float, prior: float) -> csr_array:
     """[2R, 2R'] float32: the smoothed probability of every observed pair, completed by the inverses."""
-    width = 2 * num_target_relations
-    r, r2 = np.divmod(counts.keys, width)
+    num_relations, width = len(counts.den), 2 * num_target_relations
+    # Each row's pairs with r', then those with r'⁻: two runs of the keys, which are in increasing order.
+    runs = np.searchsorted(counts.keys, np.arange(2 * num_relations + 1) * num_target_relations)
+    r = np.repeat(np.arange(num_relations, dtype=np.int32), np.diff(runs[::2]))
+    r2 = (counts.keys - r.astype(np.int64) * width).astype(np.int32)
     scale = 2.0**-counts.scale_bits
     denominator = np.maximum(counts.den * scale + smoothing, 1e-300)
     probs = np.minimum((counts.num * scale + smoothing * prior) / denominator[r], 1.0).astype(np.float32)
-    # r ⊆ r' says the same as r⁻ ⊆ r'⁻: the second half of the matrix repeats the first with inverted columns.
-    indptr = np.zeros(2 * len(counts.den) + 1, dtype=np.int64)
-    lengths = np.bincount(r, minlength=len(counts.den))
-    np.cumsum(np.concatenate([lengths, lengths]), out=indptr[1:])
-    inverted = (r2 + num_target_relations) % width
-    order = _halves_swapped(r2 < num_target_relations, r, lengths)
-    columns = np.concatenate([r2, inverted[order]]).astype(np.int32)
-    data = np.concatenate([probs, probs[order]])
-    return csr_array((data, columns, indptr), shape=(len(indptr) - 1, width))
+    # r ⊆ r' says the same as r⁻ ⊆ r'⁻: the second half of the matrix repeats the first with inverted columns,
+    # which in every row exchange the places of the two runs.
+    starts, lengths = runs[:-1].reshape(-1, 2)[:, ::-1], np.diff(runs).reshape(-1, 2)[:, ::-1]
+    order = _concatenated_runs(starts.ravel(), lengths.ravel())
+    inverted = np.where(r2 < num_target_relations, r2 + num_target_relations, r2 - num_target_relations)
+    indptr = np.concatenate([runs[::2], runs[2::2] + len(r)])
+    columns = np.concatenate([r2, inverted[order]])
+    return csr_array((np.concatenate([probs, probs[order]]), columns, indptr), shape=(2 * num_relations, width))
 
 
-def _halves_swapped(is_first_half: np.ndarray, rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The order in which each row's second half of columns comes before its first: what inversion does to it."""
-    starts = np.cumsum(lengths) - lengths
-    second = ~is_first_half
-    second_before = np.cumsum(second) - second  # in the whole array, likewise below
-    first_before = np.arange(len(rows)) - second_before
-    second_in_row = np.bincount(rows[second], minlength=len(lengths))
-    second_starts = np.cumsum(second_in_row) - second_in_row
-    place = np.where(
-        second,
-        starts[rows] + second_before - second_starts[rows],
-        starts[rows] + second_in_row[rows] + first_before - (starts - second_starts)[rows],
-    )
-    order = np.empty(len(rows), dtype=np.int64)
-    order[place] = np.arange(len(rows))
-    return order
+def _concatenated_runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """start, start + 1, …, for one run after the other."""
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)

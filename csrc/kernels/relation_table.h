@@ -24,6 +24,7 @@ struct RelationSide {
 // One sparse matrix of strengths, rows laid over each other.
 struct StrengthOverlay {
     std::vector<uint32_t> shift;
+    std::vector<uint32_t> rank;
     std::vector<PairSlot> slots;
 };
 

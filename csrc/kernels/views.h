@@ -53,11 +53,12 @@ struct alignas(16) PairSlot {
 // Sparse (r, r') -> Strength, seen from one of the graphs.
 //
 // The rows of the sparse matrix are laid over each other, each shifted so that no two stored pairs meet:
-// pair (r, r') is at slots[shift[r] + r'] or nowhere. One read and one comparison find it, and the table is
+// pair (r, r') is at slots[shift[r] + rank[r']] or nowhere. One read and one comparison find it, and the table is
 // little larger than the pairs it holds, so it stays in a cache near the core.
 struct RelationTableView {
     const PairSlot* slots;
     const uint32_t* shift;        // [2R]
+    const uint32_t* rank;         // [2R'] by the number of stored pairs
     const float* source_default;  // [2R] strength.source of pairs that are not stored
     const float* target_default;  // [2R'] strength.target of pairs that are not stored
     bool has_defaults;            // false: pairs that are not stored say nothing

@@ -71,7 +71,7 @@ static double pair_evidence(const RelationTableView& table, const NeighborhoodSc
     int32_t budget = kVisits;
     for (const Edge* hit = scratch.hits.data + hits.begin; hit < end; ++hit) {
         const NodeList list = lists[static_cast<uint32_t>(hit->neighbor)];
-        const PairSlot* slots = table.slots + static_cast<uint32_t>(hit->relation);
+        const PairSlot* slots = table.slots + table.rank[hit->relation];
         const Node* node = nodes + static_cast<uint32_t>(list.first);
         budget -= list.length;
         for (int32_t left = list.length; left > 0; --left) {

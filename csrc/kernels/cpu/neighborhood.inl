@@ -8,10 +8,11 @@
 static inline int32_t number(Numbering& numbering, int32_t value) {
     const int32_t known = numbering.number_of.data[value];
     const int32_t next = static_cast<int32_t>(numbering.size);
-    const int32_t result = known < 0 ? next : known;
+    const int32_t is_new = known >> 31;  // all bits set, or none: a choice would be compiled to a jump
+    const int32_t result = (next & is_new) | (known & ~is_new);
     numbering.values.data[next] = value;
     numbering.number_of.data[value] = result;
-    numbering.size = next + (known < 0);
+    numbering.size = next - is_new;
     return result;
 }
 
@@ -156,7 +157,7 @@ static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index
 
 static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t source_relation,
                                    int32_t target_relation) {
-    const PairSlot& slot = table.slots[shift + static_cast<uint32_t>(target_relation)];
+    const PairSlot& slot = table.slots[shift + table.rank[target_relation]];
     if (slot.relation == source_relation) return slot.strength;
     return Strength{table.source_default[source_relation], table.target_default[target_relation]};
 }

@@ -1,17 +1,36 @@
 static inline int64_t fixed_point(double value, double scale) { return static_cast<int64_t>(value * scale + 0.5); }
 
 constexpr int64_t kLanes = 4;
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
-// prod over (x', y') of (1 - w(x, x') w(y, y')), in lanes so that every tier multiplies in the same order.
+static inline Lanes load_lanes(const double* values) {
+    Lanes lanes;
+    __builtin_memcpy(&lanes, values, sizeof lanes);
+    return lanes;
+}
+
+// prod over (x', y') of (1 - w(x, x') w(y, y')), in lanes so that every tier multiplies in the same order, and
+// in four products, so that one multiplication need not wait for the one before.
 static double product_of_all(const double* row_weights, int64_t padded, const float* weights, int64_t count) {
-    double lanes[kLanes] = {1.0, 1.0, 1.0, 1.0};
-    for (int64_t i = 0; i < count; ++i) {
-        const double weight = weights[i];
+    const Lanes one = {1.0, 1.0, 1.0, 1.0};
+    Lanes a = one, b = one, c = one, d = one;
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const double w0 = weights[i], w1 = weights[i + 1], w2 = weights[i + 2], w3 = weights[i + 3];
         for (int64_t j = 0; j < padded; j += kLanes) {
-            for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] *= 1.0 - row_weights[j + lane] * weight;
+            const Lanes row = load_lanes(row_weights + j);
+            a *= one - row * w0;
+            b *= one - row * w1;
+            c *= one - row * w2;
+            d *= one - row * w3;
         }
     }
-    return (lanes[0] * lanes[1]) * (lanes[2] * lanes[3]);
+    for (; i < count; ++i) {
+        const double weight = weights[i];
+        for (int64_t j = 0; j < padded; j += kLanes) a *= one - load_lanes(row_weights + j) * weight;
+    }
+    const Lanes all = (a * b) * (c * d);
+    return (all[0] * all[1]) * (all[2] * all[3]);
 }
 
 static void count_denominators(const CountArgs& args, CountScratch& scratch, int64_t row) {
@@ -77,14 +96,13 @@ static void multiply_statements(const CountArgs& args, CountScratch& scratch, in
 }
 
 static void add_products(const CountArgs& args, CountScratch& scratch, int64_t triples) {
-    const int64_t width = 2 * static_cast<int64_t>(args.num_target_relations);
     KeyCounter& num = scratch.num;
     const double* product = scratch.products.data;
     for (int64_t column = 0; column < scratch.columns.size; ++column) {
-        const int64_t target_relation = scratch.columns.values.data[column];
+        const int32_t target_relation = scratch.columns.values.data[column];
         for (int64_t i = 0; i < triples; ++i, ++product) {
-            num.pending[num.num_pending] =
-                KeyCount{scratch.relations.data[i] * width + target_relation, fixed_point(1.0 - *product, args.scale)};
+            num.pending[num.num_pending] = KeyCount{relation_key(scratch.relations.data[i], target_relation),
+                                                    fixed_point(1.0 - *product, args.scale)};
             num.num_pending += *product < 1.0;
             if (num.num_pending == KeyCounter::kPending) num.flush();
         }
@@ -94,9 +112,12 @@ static void add_products(const CountArgs& args, CountScratch& scratch, int64_t t
 void count_row(const CountArgs& args, CountScratch& scratch, int64_t row) {
     const int64_t first = args.beliefs.indptr[row];
     const int64_t count = args.beliefs.indptr[row + 1] - first;
-    if (row + 1 < args.rows.end) prefetch_beliefs(args.source, args.beliefs, row + 1);
+    if (row + 1 < args.rows.end) {
+        prefetch_beliefs(args.source, args.beliefs, row + 1);
+        const int64_t next = args.beliefs.indptr[row + 1];
+        prefetch_edges(args.target, args.beliefs.targets + next, args.beliefs.indptr[row + 2] - next);
+    }
     if (count == 0) return;
-    prefetch_edges(args.target, args.beliefs.targets + first, count);
     count_denominators(args, scratch, row);
     // Hubs come in blocks of edges, so that the products stay small.
     constexpr int64_t kMostCells = int64_t{1} << 20;

@@ -66,61 +66,110 @@ Pairs joined(const Pairs& a, const Pairs& b) {
     return out;
 }
 
-// Finds for one row after the other a shift at which none of its columns is taken.
-class Places {
+// A growing set of places, sixty-four to a word.
+class Bits {
   public:
-    explicit Places(size_t width) : width_(width), taken_(width + 1, false) {}
+    bool test(size_t place) const { return (window(place) & 1) != 0; }
 
-    // Columns in increasing order. The first shift that fits, unless that takes too long to find.
-    size_t take(const int32_t* columns, size_t count) {
-        constexpr int kMostTries = 4096;
-        while (taken_[first_free_]) ++first_free_;
-        const auto first = static_cast<size_t>(columns[0]);
-        size_t shift = std::max(first_free_, first) - first;
-        for (int tries = 0; !fits(shift, columns, count); ++shift) {
-            if (++tries == kMostTries) shift = end_;
-        }
-        for (size_t i = 0; i < count; ++i) taken_[shift + static_cast<size_t>(columns[i])] = true;
-        end_ = std::max(end_, shift + static_cast<size_t>(columns[count - 1]) + 1);
-        return shift;
+    void set(size_t place) {
+        if (place / 64 >= words_.size()) words_.resize(2 * (place / 64 + 1), 0);
+        words_[place / 64] |= uint64_t{1} << (place % 64);
     }
 
-    // Every place that a row may read, whatever its shift.
-    size_t size() const { return end_ + width_; }
+    void clear() { words_.assign(words_.size(), 0); }
 
-  private:
-    bool fits(size_t shift, const int32_t* columns, size_t count) {
-        if (shift + width_ >= taken_.size()) taken_.resize(2 * (shift + width_ + 1), false);
-        for (size_t i = 0; i < count; ++i) {
-            if (taken_[shift + static_cast<size_t>(columns[i])]) return false;
+    // Whether no place of `other`, moved by `shift`, is set here.
+    bool free_for(const Bits& other, size_t num_words, size_t shift) const {
+        for (size_t w = 0; w < num_words; ++w) {
+            if ((other.words_[w] & window(shift + 64 * w)) != 0) return false;
         }
         return true;
     }
 
-    size_t width_;
-    size_t first_free_ = 0;
-    size_t end_ = 0;  // nothing is taken from here on
-    std::vector<bool> taken_;
+  private:
+    // Sixty-four places from `begin` on.
+    uint64_t window(size_t begin) const {
+        const size_t word = begin / 64;
+        const size_t offset = begin % 64;
+        const uint64_t low = word < words_.size() ? words_[word] >> offset : 0;
+        const uint64_t high = offset > 0 && word + 1 < words_.size() ? words_[word + 1] << (64 - offset) : 0;
+        return low | high;
+    }
+
+    std::vector<uint64_t> words_;
 };
 
-StrengthOverlay overlay(const Pairs& pairs, size_t num_columns) {
+// Finds for one row after the other a shift at which none of its columns is taken.
+class Places {
+  public:
+    // The first shift that fits, counted from that of the row before: no shift is tried by many rows.
+    size_t take(const std::vector<uint32_t>& columns) {
+        if (columns.size() == 1) return fill(columns[0]);
+        row_.clear();
+        for (const uint32_t column : columns) row_.set(column);
+        const size_t num_words = *std::max_element(columns.begin(), columns.end()) / 64 + 1;
+        while (!taken_.free_for(row_, num_words, cursor_)) ++cursor_;
+        for (const uint32_t column : columns) occupy(cursor_ + column);
+        return cursor_;
+    }
+
+    size_t end() const { return end_; }
+
+  private:
+    // A row of one column fills the first gap that it can.
+    size_t fill(uint32_t column) {
+        while (taken_.test(gap_)) ++gap_;
+        size_t place = std::max<size_t>(gap_, column);
+        while (taken_.test(place)) ++place;
+        occupy(place);
+        return place - column;
+    }
+
+    void occupy(size_t place) {
+        taken_.set(place);
+        end_ = std::max(end_, place + 1);
+    }
+
+    Bits taken_;
+    Bits row_;
+    size_t cursor_ = 0;
+    size_t gap_ = 0;  // everything before is taken
+    size_t end_ = 0;  // nothing is taken from here on
+};
+
+// Rows in the order of their lengths, the longest first.
+std::vector<size_t> by_length(const Pairs& pairs) {
     std::vector<size_t> order(pairs.num_rows());
     std::iota(order.begin(), order.end(), size_t{0});
-    // The longest rows first: short ones fill the gaps.
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pairs.length(a) > pairs.length(b); });
-    Places places(num_columns);
+    return order;
+}
+
+// Columns are ranked by their number of pairs, which makes rows dense at their beginning, and the longest rows
+// are placed first: the short ones fill the gaps.
+StrengthOverlay overlay(const Pairs& rows, const Pairs& columns) {
     StrengthOverlay out;
-    out.shift.assign(pairs.num_rows(), 0);
-    for (const size_t row : order) {
-        if (pairs.length(row) == 0) break;
-        out.shift[row] = static_cast<uint32_t>(places.take(&pairs.columns[pairs.indptr[row]], pairs.length(row)));
+    out.rank.assign(columns.num_rows(), 0);
+    uint32_t next = 0;
+    for (const size_t column : by_length(columns)) out.rank[column] = next++;
+    out.shift.assign(rows.num_rows(), 0);
+    Places places;
+    std::vector<uint32_t> ranks;
+    for (const size_t row : by_length(rows)) {
+        if (rows.length(row) == 0) break;
+        ranks.clear();
+        for (size_t j = rows.indptr[row]; j < rows.indptr[row + 1]; ++j) {
+            ranks.push_back(out.rank[static_cast<size_t>(rows.columns[j])]);
+        }
+        out.shift[row] = static_cast<uint32_t>(places.take(ranks));
     }
-    out.slots.assign(places.size(), PairSlot{{0.0f, 0.0f}, -1, -1});
-    for (size_t row = 0; row < pairs.num_rows(); ++row) {
+    // Also what a row without the pair may read.
+    out.slots.assign(places.end() + columns.num_rows(), PairSlot{{0.0f, 0.0f}, -1, -1});
+    for (size_t row = 0; row < rows.num_rows(); ++row) {
         const auto relation = static_cast<int32_t>(row);
-        for (size_t j = pairs.indptr[row]; j < pairs.indptr[row + 1]; ++j) {
-            out.slots[out.shift[row] + static_cast<size_t>(pairs.columns[j])] = {pairs.strengths[j], relation,
-                                                                                 relation};
+        for (size_t j = rows.indptr[row]; j < rows.indptr[row + 1]; ++j) {
+            const size_t place = out.shift[row] + out.rank[static_cast<size_t>(rows.columns[j])];
+            out.slots[place] = {rows.strengths[j], relation, relation};
         }
     }
     return out;
@@ -140,15 +189,16 @@ RelationTable::RelationTable(const SparseView& sub12, const SparseView& sub21, c
     const auto size1 = static_cast<size_t>(side1.size);
     const auto size2 = static_cast<size_t>(side2.size);
     const Pairs pairs = joined(contained(sub12, side1, side2), transpose(contained(sub21, side2, side1), size1));
-    from1_ = overlay(pairs, size2);
-    from2_ = overlay(transpose(pairs, size2), size1);
+    const Pairs transposed = transpose(pairs, size2);
+    from1_ = overlay(pairs, transposed);
+    from2_ = overlay(transposed, pairs);
 }
 
 RelationTableView RelationTable::view(bool source_is_graph1) const {
     const StrengthOverlay& seen = source_is_graph1 ? from1_ : from2_;
     const std::vector<float>& source = source_is_graph1 ? default1_ : default2_;
     const std::vector<float>& target = source_is_graph1 ? default2_ : default1_;
-    return {seen.slots.data(), seen.shift.data(), source.data(), target.data(), has_defaults_};
+    return {seen.slots.data(), seen.shift.data(), seen.rank.data(), source.data(), target.data(), has_defaults_};
 }
 
 }  // namespace stea

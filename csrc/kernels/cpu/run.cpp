@@ -1,7 +1,7 @@
 #include "run.h"
 
-#include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "parallel_rows.h"
 
@@ -41,11 +41,28 @@ Sizes sizes_of(const Args& args) {
     return {args.target.num_entities, args.num_source_relations, args.num_target_relations};
 }
 
-// Adds up the workers' counts and orders them by (r, r'): by a counting sort on r, then within each r.
+struct PairCount {
+    int32_t source_relation;
+    int32_t target_relation;
+    int64_t count;
+};
+
+// Orders by one of the relations; equal ones stay in their order.
+std::vector<PairCount> counting_sort(const std::vector<PairCount>& entries, int32_t PairCount::* relation,
+                                     size_t num_relations) {
+    std::vector<size_t> place(num_relations + 1, 0);
+    for (const PairCount& entry : entries) ++place[static_cast<size_t>(entry.*relation) + 1];
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    std::vector<PairCount> sorted(entries.size());
+    for (const PairCount& entry : entries) sorted[place[static_cast<size_t>(entry.*relation)]++] = entry;
+    return sorted;
+}
+
+// Adds up the workers' counts and orders them by (r, r').
 RelationCounts merge(const std::vector<std::unique_ptr<CountScratch>>& scratches, const CountArgs& args) {
     const auto num_relations = static_cast<size_t>(args.num_source_relations);
-    const int64_t width = 2 * static_cast<int64_t>(args.num_target_relations);
-    std::vector<std::vector<KeyCount>> rows(num_relations);
+    const auto width = 2 * static_cast<int64_t>(args.num_target_relations);
+    std::vector<PairCount> entries;
     RelationCounts counts;
     counts.den.assign(num_relations, 0);
     for (const auto& scratch : scratches) {
@@ -53,19 +70,22 @@ RelationCounts merge(const std::vector<std::unique_ptr<CountScratch>>& scratches
         scratch->num.flush();
         for (uint64_t i = 0; i <= scratch->num.mask; ++i) {
             const KeyCount& slot = scratch->num.slots[i];
-            if (slot.key >= 0) rows[static_cast<size_t>(slot.key / width)].push_back(slot);
+            if (slot.key < 0) continue;
+            entries.push_back({static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count});
         }
         for (size_t r = 0; r < num_relations; ++r) counts.den[r] += scratch->den.data[r];
     }
-    for (std::vector<KeyCount>& row : rows) {
-        std::sort(row.begin(), row.end(), [](const KeyCount& a, const KeyCount& b) { return a.key < b.key; });
-        for (const KeyCount& entry : row) {
-            if (!counts.keys.empty() && counts.keys.back() == entry.key) {
-                counts.num.back() += entry.count;
-            } else {
-                counts.keys.push_back(entry.key);
-                counts.num.push_back(entry.count);
-            }
+    entries = counting_sort(entries, &PairCount::target_relation, static_cast<size_t>(width));
+    entries = counting_sort(entries, &PairCount::source_relation, num_relations);
+    counts.keys.reserve(entries.size());
+    counts.num.reserve(entries.size());
+    for (const PairCount& entry : entries) {
+        const int64_t key = entry.source_relation * width + entry.target_relation;
+        if (!counts.keys.empty() && counts.keys.back() == key) {
+            counts.num.back() += entry.count;
+        } else {
+            counts.keys.push_back(key);
+            counts.num.push_back(entry.count);
         }
     }
     return counts;

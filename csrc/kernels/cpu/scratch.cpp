@@ -77,7 +77,7 @@ KeyCount& find_slot(KeyCount* slots, uint64_t mask, int64_t key) {
 
 }  // namespace
 
-KeyCounter::KeyCounter() : slots(allocate_slots(256)), mask(255) {}
+KeyCounter::KeyCounter() : slots(allocate_slots(1 << 14)), mask((1 << 14) - 1) {}
 
 KeyCounter::~KeyCounter() { std::free(slots); }
 

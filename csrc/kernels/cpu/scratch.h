@@ -84,7 +84,12 @@ struct NeighborhoodScratch {
     void reserve_hits(int64_t needed);
 };
 
-// Where a key starts looking for its slot (before masking). Static: every translation unit has its own.
+// Static, here and below: every translation unit has its own.
+static inline int64_t relation_key(int32_t relation, int32_t target_relation) {
+    return (static_cast<int64_t>(relation) << 32) | target_relation;
+}
+
+// Where a key starts looking for its slot (before masking).
 static inline uint64_t key_slot(int64_t key) { return (static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ull) >> 32; }
 
 // Open-addressing map from a non-negative key to an integer sum. Additions are buffered, so that the
@@ -116,7 +121,7 @@ struct EvidenceScratch {
 struct CountScratch {
     NeighborhoodScratch neighborhood;
     Numbering columns;           // target relations met by the row
-    KeyCounter num;              // r * 2R' + r' -> fixed-point num
+    KeyCounter num;              // relation_key(r, r') -> fixed-point num
     Buffer<int64_t> den;         // [R] fixed-point den
     Buffer<double> row_weights;  // weights of the row's beliefs, padded for the vector lanes
     Buffer<double> products;     // [columns, triples of a block]
