@@ -41,7 +41,7 @@ $(VENV)/%.stamp: $(VENV)/demo.stamp
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch]"
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss]"
 	touch $@
 
 clean:

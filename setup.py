@@ -52,11 +52,13 @@ def core_extension():
         "stea_fast._core",
         [
             "csrc/bindings/core_module.cpp",
+            "csrc/bindings/topk_functions.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
             "csrc/kernels/cpu/relation_table.cpp",
             "csrc/kernels/cpu/run.cpp",
             "csrc/kernels/cpu/scratch.cpp",
+            "csrc/kernels/cpu/topk.cpp",
         ],
         depends=HEADERS,
         define_macros=[("STEA_HAVE_AVX2", None)] if IS_X86 else [],

@@ -65,14 +65,14 @@ def _refine_saved(folder: Path) -> dict[str, Any]:
         for direction in ("forward", "backward")
     ]
     call = sf.refine  # imports what it needs
-    before, peak_before = _resident(), _peak()
+    before, peak_before = resident(), peak()
     result = call(sf.Candidates(*rankings), kg1, kg2, seeds=seeds)
-    peak = _peak()
+    highest = peak()
     return {
-        "added_mb": (peak - before) / MEGABYTE,
+        "added_mb": (highest - before) / MEGABYTE,
         "before_mb": before / MEGABYTE,
         "peak_before_mb": peak_before / MEGABYTE,
-        "peak_mb": peak / MEGABYTE,
+        "peak_mb": highest / MEGABYTE,
         "sweeps": result.sweeps,
     }
 
@@ -91,14 +91,16 @@ def _maximum() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _peak() -> int:
-    peak = _status("VmHWM")
-    return _maximum() if peak is None else peak
+def peak() -> int:
+    """Bytes: the highest resident size so far."""
+    known = _status("VmHWM")
+    return _maximum() if known is None else known
 
 
-def _resident() -> int:
-    resident = _status("VmRSS")
-    return _maximum() if resident is None else resident
+def resident() -> int:
+    """Bytes: the resident size now."""
+    known = _status("VmRSS")
+    return _maximum() if known is None else known
 
 
 def main() -> None:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from stea_fast.io import load_pair
     from stea_fast.refinement import Refinement, refine
     from stea_fast.relations import align_relations
+    from stea_fast.search import topk
     from stea_fast.select import mutual_nearest, one_to_one, similarity_threshold
     from stea_fast.synthetic import synthetic_pair
-    from stea_fast.types import Beliefs, Candidates, Pair, Ranking, RefinedRanking, RelationAlignment
+    from stea_fast.types import Beliefs, Candidates, Pair, Ranking, RefinedRanking, RelationAlignment, TopK
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ _HOME = {
     "Refinement": "refinement",
     "refine": "refinement",
     "align_relations": "relations",
+    "topk": "search",
     "mutual_nearest": "select",
     "one_to_one": "select",
     "similarity_threshold": "select",
@@ -49,13 +51,14 @@ _HOME = {
     "Ranking": "types",
     "RefinedRanking": "types",
     "RelationAlignment": "types",
+    "TopK": "types",
 }
 
 __all__ = [
     "KG", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates", "Explanation", "Fact", "Metrics", "Pair",
-    "Ranking", "RefinedRanking", "Refinement", "RelationAlignment", "__version__", "align_relations", "backends",
-    "evaluate", "fit_beta", "load_pair", "log_partition", "mutual_nearest", "one_to_one", "refine",
-    "similarity_threshold", "synthetic_pair",
+    "Ranking", "RefinedRanking", "Refinement", "RelationAlignment", "TopK", "__version__", "align_relations",
+    "backends", "evaluate", "fit_beta", "load_pair", "log_partition", "mutual_nearest", "one_to_one", "refine",
+    "similarity_threshold", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from numpy.typing import NDArray
 _Graph = tuple[np.ndarray, ...]
 _Beliefs = tuple[np.ndarray, ...]
 _Sparse = tuple[np.ndarray, ...]
+_Block = tuple[np.ndarray, ...]
+_Pools = tuple[np.ndarray, ...]
 
 class RelationTable:
     def __init__(
@@ -52,4 +54,38 @@ def relation_counts(
     n_threads: int,
     tier: str,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+def topk_merge(
+    block: _Block,
+    first_row: int,
+    first_column: int,
+    row_pools: _Pools,
+    column_pools: _Pools,
+    row_keep: int,
+    column_keep: int,
+    n_threads: int,
+    tier: str,
+) -> None: ...
+def topk_partition(
+    block: _Block,
+    row_pools: _Pools,
+    column_pools: _Pools,
+    row_keep: int,
+    column_keep: int,
+    row_sums: NDArray[np.float64],
+    row_anchor: NDArray[np.float32],
+    column_sums: NDArray[np.float64],
+    column_anchor: NDArray[np.float32],
+    beta: float,
+    n_threads: int,
+    tier: str,
+) -> None: ...
+def topk_sort(pools: _Pools, keep: int, n_threads: int) -> None: ...
+def topk_products(
+    queries: NDArray[np.floating],
+    keys: NDArray[np.floating],
+    indices: NDArray[np.int32],
+    distance: bool,
+    n_threads: int,
+    tier: str,
+) -> NDArray[np.float64]: ...
 def tiers() -> list[str]: ...

@@ -6,7 +6,7 @@ Composes the stages: calibrate → beliefs → relations → evidence → poster
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from stea_fast.graph import KG
 from stea_fast.options import Options
 from stea_fast.relations import align_relations
 from stea_fast.select import select
-from stea_fast.sides import Side, calibrated_sides, rankings
+from stea_fast.sides import Side, calibrated_sides, partition_of, rankings
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
@@ -77,7 +77,8 @@ def refine(
         relations: a given relation alignment; else it is estimated from seeds and predictions, anew in
             every sweep.
         log_partition: log Σ exp(β·sim) over all targets for the rows of each direction, at the same `beta`;
-            without it the candidates of a row share all its probability mass.
+            without it the candidates of a row share all its probability mass. `topk(..., beta=...)` computes
+            both, and its result is used without being asked for.
 
     Options (keyword-only):
         k: use only the k best candidates of every row.
@@ -108,6 +109,9 @@ def refine(
     held_out = _validate.links(holdout, "holdout", kg1.num_entities, kg2.num_entities)
     if relations is not None:
         _check_relations(relations, kg1, kg2)
+    if log_partition is None and chosen.calibrate == "softmax" and chosen.beta is None:
+        log_partition, beta = partition_of(candidates)
+        chosen = replace(chosen, beta=beta)
     checked, template = rankings(candidates, kg1, kg2, chosen.k)
     sides = calibrated_sides(checked, kg1, kg2, known, held_out, log_partition, chosen)
     alignment, final_beliefs, sweeps = _sweep(sides, relations, chosen)

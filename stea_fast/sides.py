@@ -14,6 +14,7 @@ from stea_fast.calibrate import beta_for_confidence, fit_beta, minmax, softmax
 from stea_fast.graph import KG
 from stea_fast.options import Options
 from stea_fast.select import mutual_best
+from stea_fast.types import TopK
 
 logger = logging.getLogger("stea_fast")
 
@@ -56,6 +57,13 @@ def rankings(candidates: Any, kg1: KG, kg2: KG, k: int | None) -> tuple[list[tup
         found.append((np.ascontiguousarray(ids[:, :k]), values[:, :k]))
         template = indices
     return found, template
+
+
+def partition_of(candidates: Any) -> tuple[tuple[Any, Any] | None, float | None]:
+    """The log-partition sums that came with the candidates of `topk`, and their beta."""
+    if isinstance(candidates, TopK) and candidates.log_partition is not None:
+        return candidates.log_partition, candidates.beta
+    return None, None
 
 
 def calibrated_sides(

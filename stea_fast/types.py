@@ -39,6 +39,24 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
+class TopK(Candidates):
+    """What `topk` returns: candidates in both directions, and what was learned on the way.
+
+    Attributes:
+        log_partition: log Σ exp(β·score) of every row, and of every column, over the whole other side; None unless
+            `beta` was given.
+        beta: the inverse temperature of these sums.
+        engine: which engine searched.
+        recall: of approximate search, the share of the true nearest found in each direction, on a sample.
+    """
+
+    log_partition: tuple[Any, Any] | None = None
+    beta: float | None = None
+    engine: str = ""
+    recall: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class RefinedRanking:
     """Refined candidates of every row, best first.
 

@@ -17,7 +17,8 @@ PACKAGE = ROOT / "stea_fast"
 
 # A stage never imports another stage: they exchange the records of these modules ...
 FOUNDATION = {
-    "types", "graph", "names", "_arrays", "_validate", "_backends", "_splits", "_files", "_formats", "_ids",
+    "types", "graph", "names", "_arrays", "_validate", "_progress", "_backends", "_topk", "_splits", "_files",
+    "_formats", "_ids",
 }  # fmt: skip
 STAGES = {
     "io",
@@ -29,10 +30,10 @@ STAGES = {
     "select",
     "evaluation",
     "explain",
-    "demo",
+    "search",
 }
 # ... and only these know their order.
-COMPOSERS = {"refinement", "sides", "options", "cli", "__init__", "__main__"}
+COMPOSERS = {"demo", "refinement", "sides", "options", "cli", "__init__", "__main__"}
 # The log-sum-exp of the calibration normalises the posterior as well.
 ALLOWED = {("posterior", "calibrate")}
 
@@ -59,7 +60,7 @@ def test_a_stage_imports_no_other_stage(stage):
     assert {(stage, other) for other in others} <= ALLOWED
 
 
-@pytest.mark.parametrize("module", sorted(FOUNDATION - {"_backends"}))
+@pytest.mark.parametrize("module", sorted(FOUNDATION - {"_backends", "_topk"}))
 def test_the_foundation_knows_no_stage(module):
     assert imports_of(PACKAGE / f"{module}.py") & (STAGES | COMPOSERS) == set()
 
@@ -67,6 +68,11 @@ def test_the_foundation_knows_no_stage(module):
 @pytest.mark.parametrize("backend", sorted(path.name for path in (PACKAGE / "_backends").glob("*.py")))
 def test_backends_know_no_stage(backend):
     assert imports_of(PACKAGE / "_backends" / backend) & (STAGES | COMPOSERS) == set()
+
+
+@pytest.mark.parametrize("module", sorted(path.name for path in (PACKAGE / "_topk").glob("*.py")))
+def test_search_engines_know_no_stage(module):
+    assert imports_of(PACKAGE / "_topk" / module) & (STAGES | COMPOSERS) == set()
 
 
 def test_only_evaluation_reads_test_links():
@@ -87,8 +93,8 @@ def test_kernels_know_no_python():
 
 def test_tier_code_includes_no_library_container():
     """Weak symbols of containers would be shared between tiers, and the baseline would run AVX code."""
-    allowed = {"cmath", "cstdint", "emmintrin.h", "tier.h"}
-    allowed |= {"neighborhood.inl", "blanket.inl", "evidence.inl", "relation_counts.inl"}
+    allowed = {"cmath", "cstdint", "emmintrin.h", "immintrin.h", "tier.h"}
+    allowed |= {"neighborhood.inl", "blanket.inl", "evidence.inl", "relation_counts.inl", "topk.inl"}
     for path in (ROOT / "csrc" / "kernels" / "cpu").glob("*.inl"):
         assert set(includes(path)) <= allowed, path
 

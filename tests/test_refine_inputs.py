@@ -9,7 +9,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast.calibrate import minmax, softmax
-from stea_fast.demo import candidates, encode, nearest
+from stea_fast.demo import candidates, encode
 from stea_fast.types import Candidates, Ranking
 
 PAIR = sf.synthetic_pair(80, 0, num_relations=6)
@@ -191,7 +191,7 @@ def test_given_probabilities_are_taken_as_they_are():
 def test_a_partition_over_all_targets_leaves_mass_outside_the_candidates(options):
     emb1, emb2 = encode(PAIR)
     partition = sf.log_partition(emb1, emb2, 5.0)
-    out = refine(nearest(emb1, emb2, 5), log_partition=partition, beta=5.0, **options)
+    out = refine(sf.topk(emb1, emb2, 5, csls=0, metric="ip"), log_partition=partition, beta=5.0, **options)
     everything = softmax((emb1 @ emb2.T), 5.0)
     mass = np.take_along_axis(everything, FORWARD[0].astype(np.int64), axis=1).sum(axis=1)
     np.testing.assert_allclose(out.forward.probs.sum(axis=1)[UNLABELLED], mass[UNLABELLED], rtol=1e-4)

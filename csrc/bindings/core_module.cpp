@@ -5,6 +5,7 @@
 #include "../kernels/cpu/parallel_rows.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
+#include "topk_functions.h"
 
 namespace stea {
 namespace {
@@ -127,6 +128,7 @@ PYBIND11_MODULE(_core, m) {
     m.def("relation_counts", &relation_counts, py::arg("source"), py::arg("target"), py::arg("beliefs"),
           py::arg("num_source_relations"), py::arg("num_target_relations"), py::arg("scale_bits"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
+    add_topk_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
 

@@ -5,6 +5,7 @@
 #include "../blanket.h"
 #include "../evidence.h"
 #include "../relation_counts.h"
+#include "../topk.h"
 #include "scratch.h"
 
 namespace stea {
@@ -14,6 +15,14 @@ struct Tier {
     void (*evidence_row)(const EvidenceArgs&, EvidenceScratch&, int64_t row);
     void (*blanket_row)(const BlanketArgs&, BlanketScratch&, int64_t row);
     void (*count_row)(const CountArgs&, CountScratch&, int64_t row);
+    int64_t (*scan_scores)(const ScoreBlock&, int64_t row, int64_t begin, int64_t end, float row_threshold,
+                           const float* column_threshold, Entry* found);
+    double (*add_exponentials)(const ScoreBlock&, int64_t row, float beta, float row_anchor, const float* column_anchor,
+                               float* column_sums);
+    void (*exact_products_float)(const float* query, const float* keys, int64_t width, const int32_t* indices,
+                                 int64_t k, bool distance, double* out);
+    void (*exact_products_double)(const double* query, const double* keys, int64_t width, const int32_t* indices,
+                                  int64_t k, bool distance, double* out);
 };
 
 }  // namespace stea

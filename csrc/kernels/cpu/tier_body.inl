@@ -4,6 +4,9 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 #include "tier.h"
 
@@ -16,13 +19,15 @@ namespace {
 #include "blanket.inl"
 #include "evidence.inl"
 #include "relation_counts.inl"
+#include "topk.inl"
 
 }  // namespace
 
 extern const Tier tier;
 #define STEA_NAME_OF(tier_name) #tier_name
 #define STEA_NAME(tier_name) STEA_NAME_OF(tier_name)
-const Tier tier = {STEA_NAME(STEA_TIER), evidence_row, blanket_row, count_row};
+const Tier tier = {STEA_NAME(STEA_TIER), evidence_row,     blanket_row,          count_row,
+                   scan_scores,          add_exponentials, exact_products_float, exact_products_double};
 
 }  // namespace STEA_TIER
 }  // namespace stea

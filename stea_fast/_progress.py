@@ -1,0 +1,80 @@
+"""Progress of long calls: a bar on a terminal, plain lines elsewhere, or the caller's own function."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Step = Callable[[float], None]
+Progress = bool | Callable[[float, float], None] | None
+
+QUIET_SECONDS = 2.0  # what is over sooner shows nothing
+LINE_SECONDS = 10.0  # between two plain lines
+
+
+@contextmanager
+def steps(progress: Progress, total: float, what: str) -> Iterator[Step]:
+    """A function to call with the amount of work just done.
+
+    `progress` None shows a bar only on a terminal, True also elsewhere (as plain lines), False nothing; a
+    function is called with (done, total) after every step.
+    """
+    if callable(progress):
+        yield _forwarding(progress, total)
+    elif progress is False or (progress is None and not sys.stderr.isatty()):
+        yield lambda amount: None
+    else:
+        meter = _Meter(total, what)
+        try:
+            yield meter.step
+        finally:
+            meter.close()
+
+
+def _forwarding(report: Callable[[float, float], None], total: float) -> Step:
+    done = 0.0
+
+    def step(amount: float) -> None:
+        nonlocal done
+        done += amount
+        report(done, total)
+
+    return step
+
+
+class _Meter:
+    """tqdm where it is installed and stderr is a terminal, else a line from time to time."""
+
+    def __init__(self, total: float, what: str) -> None:
+        self.total, self.what, self.done = total, what, 0.0
+        self.begin = self.last = time.monotonic()
+        self.bar: Any = _bar(total, what) if sys.stderr.isatty() else None
+
+    def step(self, amount: float) -> None:
+        self.done += amount
+        if self.bar is not None:
+            self.bar.update(amount)
+            return
+        now = time.monotonic()
+        if now - self.begin > QUIET_SECONDS and now - self.last > LINE_SECONDS:
+            self.last = now
+            left = (now - self.begin) * (self.total / self.done - 1.0)
+            print(f"{self.what}: {100 * self.done / self.total:.0f} %, {left:.0f} s left", file=sys.stderr)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _bar(total: float, what: str) -> Any:
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        return None
+    return tqdm(
+        total=total, desc=what, leave=False, delay=QUIET_SECONDS, unit_scale=True,
+        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left",
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""From an engine's candidates to the exact result: double precision, and one order for ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stea_fast._topk.embeddings import Embeddings, Scoring
+
+SLACK = 8  # candidates beyond those asked for; they settle nearly every row
+BLOCK_BYTES = 1 << 25
+Products = Callable[[Embeddings, Embeddings, Any, bool], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An engine's candidates of every row, best first: int and float32 [n, keep], -1 and -inf where there are none.
+
+    What is not among them scored, in single precision, no more than the last one.
+    """
+
+    indices: Any
+    scores: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass over all similarities: candidates of both directions, and log-partition sums if asked for."""
+
+    forward: Found
+    backward: Found
+    log_partition: tuple[Any, Any] | None = None
+
+
+def ranked(
+    found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, products: Products, *, settle: bool
+) -> tuple[Any, Any]:
+    """Indices and float64 scores [n, k]: the k best of every row, ordered by (rounded score, index).
+
+    With `settle`, rows in which single precision may have missed one of the best are searched again: the result is
+    exact. Without, it is as good as what was found.
+    """
+    ops = queries.ops
+    indices, scores = reordered(found.indices, queries, keys, scoring, products)
+    kept = min(indices.shape[1], k)
+    if settle and indices.shape[1] < len(keys):  # the others could be better where the last kept one is close
+        margin = scores[:, kept - 1] - ops.double(found.scores[:, -1])
+        unsettled = ops.nonzero(~(margin > 2.0 * scoring.tolerance(queries, keys)))
+        size = max(1, BLOCK_BYTES // (8 * len(keys)))
+        for begin in range(0, len(unsettled), size):
+            rows = unsettled[begin : begin + size]
+            indices[rows, :kept], scores[rows, :kept] = searched(rows, queries, keys, scoring, kept)
+    missing = k - kept
+    return ops.pad(indices[:, :kept], missing, -1), ops.pad(scores[:, :kept], missing, -float("inf"))
+
+
+def reordered(
+    indices: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, products: Products
+) -> tuple[Any, Any]:
+    """The same candidates with their rounded scores (-inf for none): by decreasing score, then by index."""
+    ops = queries.ops
+    product = products(queries, keys, indices, scoring.metric == "l2")
+    rows = ops.arange(len(indices))[:, None]
+    similarity = -product if scoring.metric == "l2" else _similarity(product, queries, keys, scoring, rows, indices)
+    exact = ops.round(scoring.final(similarity, rows, indices), scoring.quantum(queries, keys)[:, None])
+    scores = ops.where(indices >= 0, exact, -float("inf"))
+    by_index = ops.order(indices)
+    indices, scores = ops.take(indices, by_index), ops.take(scores, by_index)
+    by_score = ops.order(-scores)
+    return ops.take(indices, by_score), ops.take(scores, by_score)
+
+
+def _similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, rows: Any, columns: Any) -> Any:
+    """From inner products, for rows and columns that broadcast."""
+    if scoring.metric == "l2":
+        return 2.0 * product - queries.norms[rows] ** 2 - keys.norms[columns] ** 2
+    if scoring.metric == "cosine":
+        # Divided, not multiplied by inverses: equal vectors have the cosine 1, not almost 1.
+        return queries.ops.divide(product, queries.norms[rows] * keys.norms[columns])
+    return product
+
+
+def searched(rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int) -> tuple[Any, Any]:
+    """The k best of a few rows by their scores with everything, in double precision."""
+    ops = queries.ops
+    left, quantum = queries.doubles(rows), scoring.quantum(queries, keys)[rows, None]
+    scores = ops.empty(len(rows), len(keys))
+    width = max(1, BLOCK_BYTES // (8 * queries.width))
+    for begin in range(0, len(keys), width):
+        columns = ops.arange(len(keys))[begin : begin + width]
+        product = left @ keys.doubles(slice(begin, begin + width)).T
+        similarity = _similarity(product, queries, keys, scoring, rows[:, None], columns)
+        scores[:, begin : begin + width] = ops.round(scoring.final(similarity, rows[:, None], columns), quantum)
+    order = ops.order(-scores)[:, :k]
+    return order, ops.take(scores, order)
+
+
+def gathered_products(queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
+    """float64 [n, keep]: inner products, or squared distances, of every row with its candidates."""
+    out = queries.ops.empty(*indices.shape)
+    rows = max(1, BLOCK_BYTES // (8 * queries.width * indices.shape[1]))
+    for begin in range(0, len(indices), rows):
+        span = slice(begin, begin + rows)
+        left, right = queries.doubles(span), keys.doubles(indices[span])
+        if distance:
+            right -= left[:, None, :]
+            out[span] = (right * right).sum(2)
+        else:
+            out[span] = (right @ left[:, :, None])[:, :, 0]
+    return out
