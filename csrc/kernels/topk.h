@@ -36,7 +36,7 @@ struct Entry {
 struct PoolView {
     Entry* entries;    // [lines, capacity]
     int32_t* sizes;    // [lines]
-    float* threshold;  // [lines] -inf until `keep` entries are there
+    float* threshold;  // [lines] -inf, or what the best are known to exceed, until `keep` entries are there
     float* best;       // [lines] largest score so far
     int64_t capacity;  // more than keep
     int64_t keep;

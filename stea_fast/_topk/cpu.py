@@ -13,7 +13,7 @@ import numpy as np
 
 from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Found, Pass
+from stea_fast._topk.exact import Floors, Found, Pass
 
 BLOCK_ROWS, BLOCK_COLUMNS = 1024, 2048
 ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
@@ -24,11 +24,11 @@ Matmul = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 class Pools:
     """What is kept of every line (row or column) while the blocks come in; see csrc/kernels/topk.h."""
 
-    def __init__(self, lines: int, keep: int) -> None:
+    def __init__(self, lines: int, keep: int, floor: np.ndarray | None) -> None:
         self.keep = keep
         self.entries = np.empty((lines, keep + max(16, keep // 2)), dtype=ENTRY)
         self.sizes = np.zeros(lines, dtype=np.int32)
-        self.threshold = np.full(lines, -np.inf, dtype=np.float32)
+        self.threshold = np.full(lines, -np.inf, dtype=np.float32) if floor is None else floor.copy()
         self.best = np.full(lines, -np.inf, dtype=np.float32)
 
     def part(self, span: slice) -> tuple[np.ndarray, ...]:
@@ -74,10 +74,18 @@ class CpuEngine:
         return self.kernels.products(queries, keys, indices, distance, self.n_threads)
 
     def search(
-        self, side1: Embeddings, side2: Embeddings, scoring: Scoring, keep: int, beta: float | None, step: Step
+        self,
+        side1: Embeddings,
+        side2: Embeddings,
+        scoring: Scoring,
+        keep: int,
+        beta: float | None,
+        step: Step,
+        floors: Floors | None = None,
     ) -> Pass:
         """The `keep` best of every row and of every column, in single precision."""
-        rows, columns = Pools(len(side1), min(keep, len(side2))), Pools(len(side2), min(keep, len(side1)))
+        rows = Pools(len(side1), min(keep, len(side2)), floors and floors.rows)
+        columns = Pools(len(side2), min(keep, len(side1)), floors and floors.columns)
         sums = None if beta is None else (PartitionSums(len(side1)), PartitionSums(len(side2)))
         for block, span1, span2 in _blocks(side1, side2, scoring):
             pools = rows.part(span1), columns.part(span2)

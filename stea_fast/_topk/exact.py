@@ -33,6 +33,14 @@ class Pass:
     log_partition: tuple[Any, Any] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Floors:
+    """float32 [n1] and [n2]: scores that the `keep` best of every row, and of every column, are known to exceed."""
+
+    rows: Any
+    columns: Any
+
+
 def ranked(
     found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, products: Products, *, settle: bool
 ) -> tuple[Any, Any]:
@@ -79,6 +87,17 @@ def _similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Sc
         # Divided, not multiplied by inverses: equal vectors have the cosine 1, not almost 1.
         return queries.ops.divide(product, queries.norms[rows] * keys.norms[columns])
     return product
+
+
+def floor_of(found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int) -> Any:
+    """float32 [n]: with the candidates of another scoring, a bound below the `keep`-th best score of every row."""
+    if found.indices.shape[1] < keep:
+        return None
+    ops = queries.ops
+    rows = ops.arange(len(found.indices))[:, None]
+    scores = ops.where(found.indices >= 0, scoring.final(ops.double(found.scores), rows, found.indices), -float("inf"))
+    least = ops.take(scores, ops.order(-scores))[:, keep - 1]
+    return ops.single(least - 2.0 * scoring.tolerance(queries, keys))
 
 
 def searched(rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int) -> tuple[Any, Any]:

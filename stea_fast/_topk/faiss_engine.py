@@ -12,7 +12,7 @@ import numpy as np
 
 from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Found, Pass, Products
+from stea_fast._topk.exact import Floors, Found, Pass, Products
 
 logger = logging.getLogger("stea_fast")
 
@@ -34,7 +34,14 @@ class FaissEngine:
         self.kind, self.products = kind, products
 
     def search(
-        self, side1: Embeddings, side2: Embeddings, scoring: Scoring, keep: int, beta: float | None, step: Step
+        self,
+        side1: Embeddings,
+        side2: Embeddings,
+        scoring: Scoring,
+        keep: int,
+        beta: float | None,
+        step: Step,
+        floors: Floors | None = None,
     ) -> Pass:
         """The `keep` best of every row and of every column: one search in each direction."""
         if beta is not None:

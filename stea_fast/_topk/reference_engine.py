@@ -6,7 +6,7 @@ import numpy as np
 
 from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Found, Pass, gathered_products
+from stea_fast._topk.exact import Floors, Found, Pass, gathered_products
 
 
 class ReferenceEngine:
@@ -16,7 +16,14 @@ class ReferenceEngine:
     products = staticmethod(gathered_products)
 
     def search(
-        self, side1: Embeddings, side2: Embeddings, scoring: Scoring, keep: int, beta: float | None, step: Step
+        self,
+        side1: Embeddings,
+        side2: Embeddings,
+        scoring: Scoring,
+        keep: int,
+        beta: float | None,
+        step: Step,
+        floors: Floors | None = None,
     ) -> Pass:
         """The first targets, said to be no better than any other."""
         if beta is not None:

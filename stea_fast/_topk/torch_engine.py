@@ -10,7 +10,7 @@ import torch
 
 from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Found, Pass, gathered_products
+from stea_fast._topk.exact import Floors, Found, Pass, gathered_products
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2048, 8192
 
@@ -22,7 +22,14 @@ class TorchEngine:
     products = staticmethod(gathered_products)
 
     def search(
-        self, side1: Embeddings, side2: Embeddings, scoring: Scoring, keep: int, beta: float | None, step: Step
+        self,
+        side1: Embeddings,
+        side2: Embeddings,
+        scoring: Scoring,
+        keep: int,
+        beta: float | None,
+        step: Step,
+        floors: Floors | None = None,
     ) -> Pass:
         """The `keep` best of every row and of every column, in single precision."""
         device = side1.array.device

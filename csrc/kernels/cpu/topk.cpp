@@ -114,7 +114,8 @@ void merge_block(const ScoreBlock& block, const PoolView& rows, const PoolView& 
     for (auto& buffer : found) buffer.resize(512);
     // While the columns have no threshold, everything is kept for them: short waves give them one soon.
     const int64_t num_tiles = count_tiles(block);
-    int64_t wave_size = block.first_row == 0 ? 1 : num_tiles;
+    const bool without_threshold = std::isinf(columns.threshold[0]);
+    int64_t wave_size = without_threshold ? 1 : num_tiles;
     for (int64_t begin = 0; begin < num_tiles; begin += wave_size, wave_size = std::max(wave_size, begin)) {
         const int64_t tiles = std::min(wave_size, num_tiles - begin);
         Wave wave(tiles, block.columns);
