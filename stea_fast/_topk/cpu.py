@@ -15,7 +15,7 @@ from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
 from stea_fast._topk.exact import Floors, Found, Pass
 
-BLOCK_ROWS, BLOCK_COLUMNS = 1024, 2048
+BLOCK_ROWS, BLOCK_COLUMNS = 1024, 4096
 ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
 Block = tuple[np.ndarray, ...]
 Matmul = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
