@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
+    from stea_fast.auditing import Audit, AuditError, audit
     from stea_fast.calibrate import fit_beta, log_partition
-    from stea_fast.evaluation import Metrics, evaluate
+    from stea_fast.checkpoint import CheckpointError
+    from stea_fast.decoding import Links, decode, sinkhorn
+    from stea_fast.evaluation import Calibration, Metrics, PairedTest, calibration_error, evaluate, paired_t_test
     from stea_fast.explain import Explanation, Fact
     from stea_fast.graph import KG
     from stea_fast.io import load_pair
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from stea_fast.relations import align_relations
     from stea_fast.search import topk
     from stea_fast.select import mutual_nearest, one_to_one, similarity_threshold
+    from stea_fast.selftrain import Refiner, Round, SelfTraining, SelfTrainingResult
     from stea_fast.synthetic import synthetic_pair
     from stea_fast.types import Beliefs, Candidates, Pair, Ranking, RefinedRanking, RelationAlignment, TopK
 
@@ -29,8 +33,19 @@ _HOME = {
     "BackendStatus": "_backends",
     "BackendUnavailable": "_backends",
     "backends": "_backends",
+    "Audit": "auditing",
+    "AuditError": "auditing",
+    "audit": "auditing",
     "fit_beta": "calibrate",
     "log_partition": "calibrate",
+    "CheckpointError": "checkpoint",
+    "Links": "decoding",
+    "decode": "decoding",
+    "sinkhorn": "decoding",
+    "Calibration": "evaluation",
+    "PairedTest": "evaluation",
+    "calibration_error": "evaluation",
+    "paired_t_test": "evaluation",
     "Metrics": "evaluation",
     "evaluate": "evaluation",
     "Explanation": "explain",
@@ -44,6 +59,10 @@ _HOME = {
     "mutual_nearest": "select",
     "one_to_one": "select",
     "similarity_threshold": "select",
+    "Refiner": "selftrain",
+    "Round": "selftrain",
+    "SelfTraining": "selftrain",
+    "SelfTrainingResult": "selftrain",
     "synthetic_pair": "synthetic",
     "Beliefs": "types",
     "Candidates": "types",
@@ -55,10 +74,12 @@ _HOME = {
 }
 
 __all__ = [
-    "KG", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates", "Explanation", "Fact", "Metrics", "Pair",
-    "Ranking", "RefinedRanking", "Refinement", "RelationAlignment", "TopK", "__version__", "align_relations",
-    "backends", "evaluate", "fit_beta", "load_pair", "log_partition", "mutual_nearest", "one_to_one", "refine",
-    "similarity_threshold", "synthetic_pair", "topk",
+    "KG", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration", "Candidates",
+    "CheckpointError", "Explanation", "Fact", "Links", "Metrics", "Pair", "PairedTest", "Ranking", "RefinedRanking",
+    "Refinement", "Refiner", "RelationAlignment", "Round", "SelfTraining", "SelfTrainingResult", "TopK",
+    "__version__", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "fit_beta",
+    "load_pair", "log_partition", "mutual_nearest", "one_to_one", "paired_t_test", "refine", "similarity_threshold",
+    "sinkhorn", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

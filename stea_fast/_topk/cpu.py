@@ -84,8 +84,8 @@ class CpuEngine:
         floors: Floors | None = None,
     ) -> Pass:
         """The `keep` best of every row and of every column, in single precision."""
-        rows = Pools(len(side1), min(keep, len(side2)), floors and floors.rows)
-        columns = Pools(len(side2), min(keep, len(side1)), floors and floors.columns)
+        rows = Pools(len(side1), min(keep, len(side2)), None if floors is None else floors.rows)
+        columns = Pools(len(side2), min(keep, len(side1)), None if floors is None else floors.columns)
         sums = None if beta is None else (PartitionSums(len(side1)), PartitionSums(len(side2)))
         for block, span1, span2 in _blocks(side1, side2, scoring):
             pools = rows.part(span1), columns.part(span2)

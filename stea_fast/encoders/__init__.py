@@ -1,0 +1,45 @@
+"""Encoders: an embedding for every entity of two graphs, learnt from known pairs.
+
+`make(name, kg1, kg2, …)` gives one by name; `base.Encoder` is what a foreign encoder must offer. Nothing is
+imported before it is needed: torch only when a trained encoder is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stea_fast.encoders.base import Encoder
+    from stea_fast.graph import KG
+
+__all__ = ["NAMES", "encoder_class", "make"]
+
+_CLASSES = {
+    "dual_amn": "DualAMN",
+    "rrea": "RREA",
+    "alinet": "AliNet",
+    "gcn_align": "GCNAlign",
+    "propagation": "Propagation",
+}
+NAMES = tuple(_CLASSES)
+
+
+def encoder_class(name: str) -> type[Any]:
+    """The class of a known encoder; its constructor documents its options."""
+    if name not in _CLASSES:
+        raise ValueError(f"unknown encoder {name!r}; known are {', '.join(NAMES)}")
+    try:
+        module = importlib.import_module(f"stea_fast.encoders.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            f"encoder {name!r} needs PyTorch: pip install 'stea-fast[torch]'; 'propagation' does not", name="torch"
+        ) from None
+    return getattr(module, _CLASSES[name])
+
+
+def make(name: str, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", **options: Any) -> Encoder:
+    """An encoder by name, for this pair of graphs. `options` are those of its class."""
+    return encoder_class(name)(kg1, kg2, seed=seed, device=device, **options)

@@ -1,0 +1,251 @@
+# mypy: ignore-errors
+"""What the encoders run on a CPU, compiled by Numba: plain arrays in, rows [begin, end) of the output filled.
+
+Each kernel owns its output rows, so results do not depend on the number of threads. Sums may be reordered
+(`reassoc`), or the inner products would not use vector instructions.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+
+BLOCKS_PER_THREAD = 8
+ENTRIES_PER_BLOCK = 10_000  # below this a thread costs more than it brings
+
+
+MATH = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def kernel(function: Any) -> Any:
+    """Compile on first call, keep the result on disk, run without the GIL."""
+    return njit(cache=True, nogil=True, fastmath=MATH, error_model="numpy")(function)
+
+
+def searching(function: Any) -> Any:
+    """As `kernel`, and comparisons take no care of NaN: only then is the search for a maximum vectorised."""
+    return njit(cache=True, nogil=True, fastmath=MATH | {"nnan"}, error_model="numpy")(function)
+
+
+def row_blocks(indptr: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of rows with about equal numbers of entries, several per thread where there is work for them."""
+    cost = indptr + np.arange(len(indptr))
+    count = max(1, min(BLOCKS_PER_THREAD * torch.get_num_threads(), int(cost[-1]) // ENTRIES_PER_BLOCK))
+    cuts = np.searchsorted(cost, np.linspace(cost[0], cost[-1], count + 1)[1:-1])
+    bounds = np.unique(np.concatenate([[0], cuts, [len(indptr) - 1]])).tolist()
+    return list(pairwise(bounds))
+
+
+@kernel
+def spmm(indptr, columns, values, x, out, begin, end):
+    """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i."""
+    width = x.shape[1]
+    for i in range(begin, end):
+        row = out[i]
+        row[:] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            value, other = values[e], x[columns[e]]
+            for c in range(width):
+                row[c] += value * other[c]
+
+
+@kernel
+def dot(a, b):
+    """Inner product of two vectors."""
+    total = np.float32(0)
+    for c in range(len(a)):
+        total += a[c] * b[c]
+    return total
+
+
+@kernel
+def sddmm(indptr, columns, a, b, out, begin, end):
+    """out[e] = a[i] · b[columns[e]] for the entries e of row i."""
+    for i in range(begin, end):
+        for e in range(indptr[i], indptr[i + 1]):
+            out[e] = dot(a[i], b[columns[e]])
+
+
+@kernel
+def keep(x, draws, limit, scale, out, begin, end):
+    """out = x · scale where draws ≥ limit, otherwise 0."""
+    for i in range(begin, end):
+        source, draw, target = x[i], draws[i], out[i]
+        for c in range(x.shape[1]):
+            target[c] = source[c] * scale if draw[c] >= limit else np.float32(0)
+
+
+@kernel
+def reflect_forward(indptr, columns, sets, z, source, unit, near, on_y, on_unit, dots, weights, target, begin, end):
+    """z[i, target + …] = Σ_j a_ij (x_j − 2 (x_j·ρ) ρ) for every head, x = z[:, source …]; ρ = unit[sets[e]].
+
+    The logit of an edge is near[j] − 2 (x_j·ρ) on_y[set] + on_unit[set]. Keeps the inner products and a_ij.
+    """
+    dim, heads = unit.shape[1], on_y.shape[1]
+    for i in range(begin, end):
+        first, last = indptr[i], indptr[i + 1]
+        for h in range(heads):
+            highest = np.float32(-np.inf)
+            for e in range(first, last):
+                j, s = columns[e], sets[e]
+                start = source + h * dim
+                product = dot(z[j, start : start + dim], unit[s])
+                logit = near[j, h] - 2 * product * on_y[s, h] + on_unit[s, h]
+                dots[e, h], weights[e, h] = product, logit
+                highest = max(highest, logit)
+            total = np.float32(0)
+            for e in range(first, last):
+                weights[e, h] = np.exp(weights[e, h] - highest)
+                total += weights[e, h]
+            for e in range(first, last):
+                weights[e, h] /= total
+        row = z[i, target : target + heads * dim]
+        row[:] = 0
+        for e in range(first, last):
+            j, rho = columns[e], unit[sets[e]]
+            for h in range(heads):
+                a = weights[e, h]
+                along = -2 * a * dots[e, h]
+                x = z[j, source + h * dim : source + (h + 1) * dim]
+                out = row[h * dim : (h + 1) * dim]
+                for c in range(dim):
+                    out[c] += a * x[c] + along * rho[c]
+
+
+@kernel
+def reflect_backward_edges(
+    indptr, columns, sets, z, source, unit, on_y, dots, weights, grad, d_logits, d_dots, begin, end
+):
+    """Gradients of the logits and of the inner products, from grad [n, heads · dim] of the weighted sums."""
+    dim, heads = unit.shape[1], on_y.shape[1]
+    for i in range(begin, end):
+        for h in range(heads):
+            g = grad[i, h * dim : (h + 1) * dim]
+            mean = np.float32(0)
+            for e in range(indptr[i], indptr[i + 1]):
+                start = source + h * dim
+                along = dot(g, unit[sets[e]])
+                d_weight = dot(g, z[columns[e], start : start + dim]) - 2 * dots[e, h] * along
+                d_logits[e, h], d_dots[e, h] = d_weight, along
+                mean += weights[e, h] * d_weight
+            for e in range(indptr[i], indptr[i + 1]):
+                a = weights[e, h]
+                d_logit = a * (d_logits[e, h] - mean)
+                d_logits[e, h] = d_logit
+                d_dots[e, h] = -2 * (a * d_dots[e, h] + on_y[sets[e], h] * d_logit)
+
+
+@kernel
+def reflect_backward_entities(
+    indptr, columns, reverse, sets, unit, k_y, weights, d_logits, d_dots, grad, d_near, d_z, source, begin, end
+):
+    """Adds the gradient of x_j to d_z[j, source …], over the edges that lead to j: e = reverse[j's own edges]."""
+    dim, heads = unit.shape[1], weights.shape[1]
+    for j in range(begin, end):
+        row = d_z[j, source : source + heads * dim]
+        for own in range(indptr[j], indptr[j + 1]):
+            e = reverse[own]
+            i, rho = columns[own], unit[sets[e]]
+            for h in range(heads):
+                a, along = weights[e, h], d_dots[e, h]
+                d_near[j, h] += d_logits[e, h]
+                out, g = row[h * dim : (h + 1) * dim], grad[i, h * dim : (h + 1) * dim]
+                for c in range(dim):
+                    out[c] += a * g[c] + along * rho[c]
+        for h in range(heads):
+            out, k, total = row[h * dim : (h + 1) * dim], k_y[h], d_near[j, h]
+            for c in range(dim):
+                out[c] += total * k[c]
+
+
+@kernel
+def reflect_backward_sets(
+    set_indptr, set_edges, rows, columns, z, source, dots, weights, d_logits, d_dots, grad,
+    k_y, k_unit, d_on_y, d_on_unit, d_unit, begin, end,
+):  # fmt: skip
+    """Adds the gradient of ρ to d_unit[s], over the edges whose set of relations is s."""
+    dim, heads = d_unit.shape[1], weights.shape[1]
+    for s in range(begin, end):
+        out = d_unit[s]
+        for position in range(set_indptr[s], set_indptr[s + 1]):
+            e = set_edges[position]
+            i, j = rows[e], columns[e]
+            for h in range(heads):
+                d_on_unit[s, h] += d_logits[e, h]
+                d_on_y[s, h] -= 2 * dots[e, h] * d_logits[e, h]
+                through, along = -2 * weights[e, h] * dots[e, h], d_dots[e, h]
+                g = grad[i, h * dim : (h + 1) * dim]
+                x = z[j, source + h * dim : source + (h + 1) * dim]
+                for c in range(dim):
+                    out[c] += through * g[c] + along * x[c]
+        for h in range(heads):
+            for c in range(dim):
+                out[c] += d_on_y[s, h] * k_y[h, c] + d_on_unit[s, h] * k_unit[h, c]
+
+
+@searching
+def negative_weights(products, norms, base, centre, ends, scale, cut, losses, begin, end):
+    """Replaces the products of a query with all entities by ∂LSE/∂u; fills `losses` with LSE(scale · û).
+
+    u_j = base + 2 products_j − norms_j; the entries of `ends` (the pair itself) are written so that u = 0, and
+    get no gradient. `centre` is about the mean of 2 products − norms: without it the squares would cancel.
+    Entries below e^−cut of the largest become zero.
+    """
+    n = products.shape[1]
+    for q in range(begin, end):
+        row = products[q]
+        for side in range(2):
+            row[ends[q, side]] = (norms[ends[q, side]] - base[q]) / 2
+        total, squares, top = np.float32(0), np.float32(0), np.float32(-np.inf)
+        for j in range(n):
+            value = 2 * row[j] - norms[j] - centre[q]
+            row[j] = value
+            total += value
+            squares += value * value
+            top = value if value > top else top
+        mean = np.float64(total) / n
+        steep = scale / np.sqrt(np.float64(squares) / n - mean * mean)
+        limit, factor, parts = np.float32(top - cut / steep), np.float32(steep), np.float32(0)
+        for j in range(n):
+            part = np.exp(factor * (row[j] - top)) if row[j] >= limit else np.float32(0)
+            row[j] = part
+            parts += part
+        losses[q] = steep * (top - mean) + np.log(parts)
+        row[ends[q, 0]] = 0
+        row[ends[q, 1]] = 0
+        factor = np.float32(steep / parts)
+        for j in range(n):
+            row[j] *= factor
+
+
+@kernel
+def l1_margins(z, triplets, margin, values, begin, end):
+    """values[t] = margin + ‖a − b‖₁ − ‖a − n‖₁ of triplet t = (a, b, n)."""
+    for t in range(begin, end):
+        a, b, n = z[triplets[t, 0]], z[triplets[t, 1]], z[triplets[t, 2]]
+        total = np.float32(0)
+        for c in range(z.shape[1]):
+            total += abs(a[c] - b[c]) - abs(a[c] - n[c])
+        values[t] = margin + total
+
+
+@kernel
+def l1_gradient(z, triplets, indptr, places, out, begin, end):
+    """out[i] = gradient of the sum of the margins, over the places (3 · triplet + role) where i occurs."""
+    for i in range(begin, end):
+        row = out[i]
+        row[:] = 0
+        for position in range(indptr[i], indptr[i + 1]):
+            t, role = places[position] // 3, places[position] % 3
+            a, b, n = z[triplets[t, 0]], z[triplets[t, 1]], z[triplets[t, 2]]
+            near, far = np.float32(role != 2), np.float32(role != 1)
+            if role != 0:  # at b and n the signs are those of the anchor, reversed
+                near, far = -near, -far
+            for c in range(z.shape[1]):
+                up, down = a[c] - b[c], a[c] - n[c]
+                row[c] += near * (np.float32(up > 0) - np.float32(up < 0))
+                row[c] -= far * (np.float32(down > 0) - np.float32(down < 0))

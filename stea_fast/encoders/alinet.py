@@ -1,0 +1,208 @@
+"""AliNet with the settings of OpenEA: gated one-hop and two-hop neighbourhoods, and a relation loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch.nn.functional import leaky_relu, normalize
+
+from stea_fast.encoders import _alinet_graph as structure
+from stea_fast.encoders._graph import joint_triples
+from stea_fast.encoders._ops import SparseMatrix, SymmetricPattern
+from stea_fast.encoders._reflection import segment_softmax
+from stea_fast.encoders._training import TrainedEncoder
+from stea_fast.encoders.base import check_state
+from stea_fast.graph import KG
+
+BN = 1.001**-0.5  # batch normalisation in inference mode: mean 0, variance 1, epsilon 0.001
+RELATION_PAIRS = 3000  # triples of the relation loss per step, or 50 per relation where that is one or less each
+VALID = 0.2  # share of the pairs held out
+
+
+class AliNet(TrainedEncoder):
+    """AliNet; begins anew at every `fit`.
+
+    The original keeps only entities and triples with a counterpart, which gives away who has one. Here all
+    entities and triples take part, and negatives come from all of them. Of the pairs given to `fit` the last
+    fifth is held out to stop the training; a held-out pair is ranked among all targets, not the test targets.
+
+    Args:
+        kg1, kg2, seed, device, warm_start: see `TrainedEncoder`.
+        dims: of the input and the two layers; embeddings have their sum as columns.
+        margin, negative_weight, relation_weight: of the loss.
+        negatives: per pair and, once they are near ones, per end.
+        near: share of the other graph's entities that counts as near.
+        check: epochs between two validations and two searches for near negatives.
+        batch_size, learning_rate: of Adam.
+    """
+
+    first_epochs = 2000
+    round_epochs = 2000
+
+    def __init__(
+        self, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", warm_start: bool = False,
+        dims: tuple[int, int, int] = (500, 400, 300), margin: float = 1.5, negative_weight: float = 0.1,
+        relation_weight: float = 0.01, negatives: int = 10, near: float = 0.02, check: int = 10,
+        batch_size: int = 3000, learning_rate: float = 0.001,
+    ) -> None:  # fmt: skip
+        super().__init__(kg1, kg2, seed=seed, device=device, warm_start=warm_start)
+        self.dims, self.margin, self.check = dims, margin, check
+        self.negative_weight, self.relation_weight = negative_weight, relation_weight
+        self.negatives, self.near = negatives, near
+        self.batch_size, self.learning_rate = batch_size, learning_rate
+        self.triples = joint_triples(kg1, kg2)
+        self.two_hop = SymmetricPattern(structure.two_hop(kg1, kg2), self.device)
+        self._swap(np.zeros((0, 2), dtype=np.int64))
+        self.restart()
+
+    def _swap(self, pairs: np.ndarray) -> None:
+        """Build what depends on the pairs [m, 2] known to be true: the swapped triples and the one-hop graph."""
+        self.known = pairs
+        triples = np.concatenate([self.triples, structure.swapped(self.triples, pairs, self.num_entities)])
+        self.one_hop = SparseMatrix(structure.one_hop(triples, self.num_entities), self.device)
+        order = np.argsort(triples[:, 1], kind="stable")
+        numbers = np.bincount(triples[:, 1])
+        self.relation_counts = torch.from_numpy(numbers[numbers > 0]).to(self.device)
+        self.ends = torch.from_numpy(triples[order][:, [0, 2]]).to(self.device)
+
+    def _initial(self) -> dict[str, torch.Tensor]:
+        d0, d1, d2 = self.dims
+        weights = {
+            "vectors": self.glorot(self.num_entities, d0),
+            "one_1": self.glorot(d0, d1), "one_2": self.glorot(d1, d2),
+            "two_own": self.glorot(d0, d0), "two_near": self.glorot(d0, d0), "two": self.glorot(d0, d1),
+            "gate": self.glorot(d1, d1),
+        }  # fmt: skip
+        for name, width in (("one_1", d0), ("one_2", d1), ("two", d0), ("gate", d1)):
+            weights[f"{name}_scale"] = torch.ones(width, device=self.device)
+            weights[f"{name}_shift"] = torch.zeros(width, device=self.device)
+        for name, width in (("one_1", d1), ("one_2", d2)):
+            weights[f"{name}_bias"] = torch.zeros(width, device=self.device)
+        return weights
+
+    def _normed(self, name: str, x: torch.Tensor) -> torch.Tensor:
+        return x * (BN * self.parameters[f"{name}_scale"]) + self.parameters[f"{name}_shift"]
+
+    def _one_hop(self, name: str, x: torch.Tensor) -> torch.Tensor:
+        product = self._normed(name, x) @ self.parameters[name]
+        return torch.tanh(self.one_hop @ product + self.parameters[f"{name}_bias"])
+
+    def _two_hop(self, x: torch.Tensor) -> torch.Tensor:
+        p, x = self.parameters, self._normed("two", x)
+        own, near = (torch.tanh((x @ p[name] * x).sum(1)) for name in ("two_own", "two_near"))
+        rows, columns = self.two_hop.rows_on_device, self.two_hop.columns_on_device
+        logits = leaky_relu(self.two_hop.values * (own.index_select(0, rows) + near.index_select(0, columns)), 0.2)
+        weights = segment_softmax(logits[:, None], rows, len(x))[:, 0]
+        return torch.tanh(self.two_hop.weighted_sum(weights, x @ p["two"]))
+
+    def _levels(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The input and the two layers, [N, d] each, not normalised."""
+        x = self.parameters["vectors"]
+        near, far = (self._normed("gate", y) for y in (self._one_hop("one_1", x), self._two_hop(x)))
+        gate = torch.relu(torch.tanh(far @ self.parameters["gate"]))
+        first = torch.tanh((1 - gate) * near + gate * far)
+        return x, first, self._one_hop("one_2", first)
+
+    def _embed(self) -> torch.Tensor:
+        return self._joined(self._levels())
+
+    @staticmethod
+    def _joined(levels: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        x, first, second = levels
+        return normalize(torch.cat([normalize(level, dim=1) for level in (first, second, x)], dim=1), dim=1)
+
+    def _begin(self, pairs: torch.Tensor) -> None:
+        held_out = int(VALID * len(pairs))
+        self.train, self.valid = pairs[: len(pairs) - held_out], pairs[len(pairs) - held_out :]
+        self._swap(self.train.cpu().numpy())
+        self.optimizer = torch.optim.Adam(list(self.parameters.values()), lr=self.learning_rate)
+        self.scores: list[float] = []
+        self.neighbors: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def _epoch(self, pairs: torch.Tensor, epoch: int) -> torch.Tensor:
+        if epoch and epoch % self.check == 0:
+            self._check()
+        loss = torch.zeros(())
+        for _ in range(max(1, len(self.train) // self.batch_size)):
+            chosen = self.draw(min(self.batch_size, len(self.train)), below=len(self.train))
+            loss = self._step(self.loss(chosen))
+        return loss
+
+    @torch.no_grad()
+    def _check(self) -> None:
+        """Stop when the held-out pairs have not improved twice in a row; otherwise find new near negatives."""
+        levels = self._levels()
+        if len(self.valid):
+            self.scores.append(self._valid_hits(levels))
+            recent = self.scores[-3:]
+            # Without a single hit so far there is nothing that could have stopped to improve.
+            if len(recent) == 3 and recent[0] >= recent[1] >= recent[2] and recent[0] > 0:
+                raise StopIteration
+        n1, h = self.kg1.num_entities, normalize(levels[2], dim=1)
+        self.neighbors = (
+            n1 + self._nearest(h[self.train[:, 0]], h[n1:]), self._nearest(h[self.train[:, 1]], h[:n1])
+        )  # fmt: skip
+
+    def _nearest(self, queries: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """The `near` share of the others nearest to every query."""
+        k = max(1, int(self.near * len(others)))
+        return torch.cat([(block @ others.T).topk(k, dim=1)[1] for block in torch.split(queries, 1024)])
+
+    def _valid_hits(self, levels: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> float:
+        """Share of the held-out sources whose counterpart is nearest among all targets."""
+        z = self._joined(levels)
+        scores = z[self.valid[:, 0]] @ z[self.kg1.num_entities :].T
+        own = scores.gather(1, self.valid[:, 1:] - self.kg1.num_entities)
+        return float((scores >= own).sum(1).eq(1).float().mean())
+
+    def _negative_pairs(self, chosen: torch.Tensor) -> torch.Tensor:
+        """[k, 2] distinct pairs: random at first, then near ones of either end. True pairs are not taken out."""
+        count, n1 = self.negatives * len(chosen), self.kg1.num_entities
+        if self.neighbors is None:
+            left, right = self.draw(count, below=n1), n1 + self.draw(count, below=self.kg2.num_entities)
+        else:
+            rows = chosen.repeat_interleave(self.negatives)
+            near = [side[rows, self.draw(count, below=side.shape[1])] for side in self.neighbors]
+            left, right = torch.cat([self.train[rows, 0], near[1]]), torch.cat([near[0], self.train[rows, 1]])
+        keys = torch.unique(left * self.num_entities + right)
+        return torch.stack([keys // self.num_entities, keys % self.num_entities], dim=1)
+
+    def loss(self, chosen: torch.Tensor) -> torch.Tensor:
+        """Of the training pairs with these numbers, with new negatives and relation triples."""
+        z = self._embed()
+        # index_select: the gradient of z[…] is added up in an order that differs from run to run.
+        near, far = (
+            (z.index_select(0, pairs[:, 0]) - z.index_select(0, pairs[:, 1])).square().sum(1)
+            for pairs in (self.train[chosen], self._negative_pairs(chosen))
+        )
+        pushed = (self.margin - far).relu().sum()
+        return near.sum() + self.negative_weight * pushed + self.relation_weight * self._relation_loss(z)
+
+    def _relation_loss(self, z: torch.Tensor) -> torch.Tensor:
+        """Σ_r Σ_w ‖d_w − r̂‖², d = h − t of W triples drawn for r, r̂ the direction of their mean d̄.
+
+        As ‖r̂‖ = 1 this is Σ ‖d_w‖² + W − 2W ‖d̄‖: d̄ and Σ ‖d_w‖² are sparse products, no row per triple is stored.
+        """
+        relations = len(self.relation_counts)
+        per_relation = RELATION_PAIRS // max(relations, 1)
+        per_relation = per_relation if per_relation > 1 else 50
+        starts = self.relation_counts.cumsum(0) - self.relation_counts
+        unit = torch.rand(relations, per_relation, generator=self.generator, device=self.device)
+        places = (unit * self.relation_counts[:, None]).long().clamp_max(self.relation_counts[:, None] - 1)
+        ends = self.ends[(starts[:, None] + places).flatten()]
+        mean_of, laplacian = structure.differences(ends.cpu().numpy(), per_relation, self.num_entities)
+        mean = SparseMatrix(mean_of, self.device) @ z
+        squares = (z * (SparseMatrix(laplacian, self.device) @ z)).sum()
+        return squares + per_relation * (1 - 2 * (mean.square().sum(1) + 1e-12).sqrt()).sum()
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """As `TrainedEncoder.state`, with the pairs that the one-hop graph was built from."""
+        return {**super().state(), "known": torch.from_numpy(self.known.copy())}
+
+    def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Continue from `state()`, bit for bit."""
+        check_state(state, {**self.state(), "known": state.get("known", torch.empty(0, 2))})
+        self._swap(state["known"].cpu().numpy())
+        super().load_state({**state, "known": state["known"]})

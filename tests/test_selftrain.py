@@ -1,0 +1,163 @@
+"""Self-training: the loop, its methods, its history, and what it does with unusable encoders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stea_fast as sf
+from stea_fast import demo
+from stea_fast.selftrain import METHODS
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return sf.synthetic_pair(400, seed=2, seed_fraction=0.15)
+
+
+class Stand:
+    """A foreign encoder in ten lines: the stand-in of the demo, told which pairs to start from."""
+
+    first_epochs = round_epochs = 1
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.trained_on = []
+
+    def fit(self, pairs, epochs):
+        self.trained_on.append((np.array(pairs), epochs))
+
+    def embeddings(self):
+        from dataclasses import replace
+
+        return demo.encode(replace(self.pair, train=self.trained_on[-1][0]))
+
+
+def run(pair, **options):
+    return sf.SelfTraining(pair, Stand(pair), **options).run()
+
+
+def test_self_training_finds_more_than_the_seeds_alone(pair):
+    supervised = sf.evaluate(run(pair, method="supervised"), pair.test)
+    stea = sf.evaluate(run(pair, rounds=3), pair.test)
+    assert stea.hit1 > supervised.hit1 + 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_and_selects_no_seed(pair, method):
+    result = run(pair, method=method, rounds=2)
+    assert not set(result.pairs[:, 0].tolist()) & set(pair.train[:, 0].tolist())
+    assert (len(result.pairs) == 0) == (method == "supervised")
+    assert (result.refinement is None) == (method != "stea")
+    assert result.forward.indices.shape == (pair.kg1.num_entities, 10)
+
+
+def test_every_round_trains_on_the_seeds_and_the_pairs_of_the_round_before(pair):
+    encoder = Stand(pair)
+    seen = []
+    result = sf.SelfTraining(pair, encoder, rounds=2, round_epochs=7, callbacks=[seen.append]).run()
+    assert [epochs for _, epochs in encoder.trained_on] == [1, 7, 7]
+    np.testing.assert_array_equal(encoder.trained_on[0][0], pair.train)
+    for (pairs, _), record in zip(encoder.trained_on[1:], seen, strict=False):
+        np.testing.assert_array_equal(pairs[: len(pair.train)], pair.train)
+        assert len(pairs) == len(pair.train) + record.num_pairs
+    assert tuple(seen) == result.history
+    assert [record.number for record in seen] == [0, 1, 2]
+
+
+def test_the_history_holds_quality_time_and_memory(pair):
+    record = run(pair, rounds=1).history[-1]
+    assert set(record.metrics) == {"encoder", "refined", "pairs"}
+    assert set(record.seconds) == {"train", "topk", "select"}
+    assert record.peak_mb > 10
+
+
+def test_without_test_links_there_is_nothing_to_measure(pair):
+    from dataclasses import replace
+
+    blind = replace(pair, test=pair.test[:0], links=pair.train)
+    result = run(blind, rounds=1)
+    assert result.history[-1].metrics == {}
+    np.testing.assert_array_equal(result.pairs, run(pair, rounds=1).pairs)
+
+
+def test_it_stops_when_the_pairs_have_settled(pair):
+    assert len(run(pair, rounds=50, tolerance=0.5).history) < 10
+
+
+def test_held_out_seeds_are_not_trained_on(pair):
+    encoder = Stand(pair)
+    sf.SelfTraining(pair, encoder, rounds=0, validation=0.25).run()
+    trained = encoder.trained_on[0][0]
+    assert len(trained) == len(pair.train) - len(pair.train) // 4
+
+
+def test_options_of_refine_are_passed_on(pair):
+    result = run(pair, rounds=1, refine_options={"paper": True})
+    assert result.refinement.sweeps == 1
+    with pytest.raises(TypeError, match="no option colour"):
+        run(pair, refine_options={"colour": "red"})
+
+
+def test_a_refiner_is_a_step_of_anyone_s_loop(pair):
+    step = sf.Refiner(pair.kg1, pair.kg2, pair.train)
+    pairs = step(*demo.encode(pair))
+    assert len(pairs) > 20 and step.refinement is not None
+    torch = pytest.importorskip("torch")
+    tensors = step(*map(torch.from_numpy, demo.encode(pair)))
+    np.testing.assert_array_equal(tensors.numpy(), pairs)
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "error", "words"),
+    [
+        (lambda n1, n2: (np.ones((n1, 3)), np.ones((n2 - 1, 3))), ValueError, "must give a row per entity"),
+        (lambda n1, n2: (np.full((n1, 3), np.nan), np.ones((n2, 3))), ValueError, r"emb1\[0\] holds NaN"),
+        (lambda n1, n2: 7, TypeError, "must return two matrices"),
+    ],
+)
+def test_an_unusable_encoder_is_named(pair, embeddings, error, words):
+    encoder = Stand(pair)
+    encoder.embeddings = lambda: embeddings(pair.kg1.num_entities, pair.kg2.num_entities)
+    with pytest.raises(error, match=words):
+        sf.SelfTraining(pair, encoder).run()
+
+
+def test_bad_options_are_named(pair):
+    from dataclasses import replace
+
+    with pytest.raises(ValueError, match="method must be one of"):
+        sf.SelfTraining(pair, Stand(pair), method="magic")
+    with pytest.raises(ValueError, match="unknown encoder 'bert'"):
+        sf.SelfTraining(pair, "bert")
+    with pytest.raises(ValueError, match="train is empty"):
+        sf.SelfTraining(replace(pair, train=pair.train[:0]), Stand(pair))
+
+
+def test_one_seed_is_enough_to_begin(pair):
+    from dataclasses import replace
+
+    alone = replace(pair, train=pair.train[:1])
+    assert len(run(alone, rounds=1).history) == 2
+
+
+def test_the_audit_passes_for_every_honest_method(pair):
+    for method in METHODS:
+        found = sf.audit(pair, lambda given, method=method: run(given, method=method, rounds=1))
+        assert found.numbers > 1000 and "result.candidates.forward.scores" in found.arrays
+
+
+def test_the_audit_fails_for_the_oracle_and_for_a_cheat(pair):
+    with pytest.raises(sf.AuditError, match="depends on the test links"):
+        sf.audit(pair, lambda given: run(given, rounds=1, relations="oracle"))
+    with pytest.raises(sf.AuditError, match="result depends on"):
+        sf.audit(pair, lambda given: given.test[:5].copy())
+
+
+def test_an_audit_that_would_prove_nothing_is_refused(pair):
+    from dataclasses import replace
+
+    with pytest.raises(ValueError, match="no array"):
+        sf.audit(pair, lambda given: None)
+    with pytest.raises(ValueError, match="at least two test links"):
+        sf.audit(replace(pair, test=pair.test[:1]), run)
