@@ -12,7 +12,7 @@ from stea_fast import _backends, _validate
 from stea_fast._arrays import is_torch, like
 from stea_fast._progress import Progress, Step, steps
 from stea_fast._topk.embeddings import METRICS, Embeddings, Scoring, check_pair
-from stea_fast._topk.exact import SLACK, Floors, Pass, floor_of, ranked, searched
+from stea_fast._topk.exact import SLACK, Pass, Query, floor_of, ranked, searched
 from stea_fast._topk.ops import Ops
 from stea_fast.types import Ranking, TopK
 
@@ -27,17 +27,8 @@ class Engine(Protocol):
 
     name: str
 
-    def search(
-        self,
-        side1: Embeddings,
-        side2: Embeddings,
-        scoring: Scoring,
-        keep: int,
-        beta: float | None,
-        step: Step,
-        floors: Floors | None,
-    ) -> Pass:
-        """The `keep` best of both directions; with floors an engine may overlook what is below."""
+    def search(self, query: Query) -> Pass:
+        """The `keep` best of both directions."""
 
     def products(self, queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
         """Inner products, or squared distances, in double precision."""
@@ -161,16 +152,16 @@ def _search(
     step: Step, template: Any,
 ) -> TopK:  # fmt: skip
     scoring = Scoring.of(metric, side1, side2)
-    floors = None
+    floors = None, None
     if csls:
-        near = engine.search(side1, side2, scoring, csls + SLACK, None, step, None)
+        near = engine.search(Query(side1, side2, scoring, csls + SLACK, None, step))
         nearest = _both(engine, near, side1, side2, scoring, csls)
         scoring = scoring.with_csls(*(_mean(scores, side1.ops) for _, scores in nearest))
-        floors = Floors(
+        floors = (
             floor_of(near.forward, side1, side2, scoring, k + SLACK),
             floor_of(near.backward, side2, side1, scoring.swapped(), k + SLACK),
         )
-    found = engine.search(side1, side2, scoring, k + SLACK, beta, step, floors)
+    found = engine.search(Query(side1, side2, scoring, k + SLACK, beta, step, floors))
     forward, backward = _both(engine, found, side1, side2, scoring, k)
     recall = None
     if engine.name in APPROXIMATE:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Floors, Found, Pass
+from stea_fast._topk.exact import Found, Pass, Query
 
 BLOCK_ROWS, BLOCK_COLUMNS = 1024, 4096
 ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
@@ -73,28 +72,20 @@ class CpuEngine:
         """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
         return self.kernels.products(queries, keys, indices, distance, self.n_threads)
 
-    def search(
-        self,
-        side1: Embeddings,
-        side2: Embeddings,
-        scoring: Scoring,
-        keep: int,
-        beta: float | None,
-        step: Step,
-        floors: Floors | None = None,
-    ) -> Pass:
+    def search(self, query: Query) -> Pass:
         """The `keep` best of every row and of every column, in single precision."""
-        rows = Pools(len(side1), min(keep, len(side2)), None if floors is None else floors.rows)
-        columns = Pools(len(side2), min(keep, len(side1)), None if floors is None else floors.columns)
+        side1, side2, beta = query.side1, query.side2, query.beta
+        rows = Pools(len(side1), min(query.keep, len(side2)), query.floors[0])
+        columns = Pools(len(side2), min(query.keep, len(side1)), query.floors[1])
         sums = None if beta is None else (PartitionSums(len(side1)), PartitionSums(len(side2)))
-        for block, span1, span2 in _blocks(side1, side2, scoring):
+        for block, span1, span2 in _blocks(side1, side2, query.scoring):
             pools = rows.part(span1), columns.part(span2)
             keeps = rows.keep, columns.keep
             self.kernels.merge(block, span1.start, span2.start, *pools, *keeps, self.n_threads)
             if sums is not None:
                 parts = sums[0].part(span1), sums[1].part(span2)
                 self.kernels.partition(block, *pools, *keeps, *parts, beta, self.n_threads)
-            step(block[0].size)
+            query.step(block[0].size)
         for line_pools in (rows, columns):
             self.kernels.sort(line_pools.part(slice(None)), line_pools.keep, self.n_threads)
         logs = None if sums is None or beta is None else (sums[0].log(beta), sums[1].log(beta))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
 
 SLACK = 8  # candidates beyond those asked for; they settle nearly every row
@@ -25,20 +26,33 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
+class Query:
+    """What an engine is asked for.
+
+    Attributes:
+        keep: how many candidates of every row, and of every column.
+        beta: if given, log-partition sums as well.
+        step: to be called with the number of scores just seen.
+        floors: float32 [n1] and [n2], scores that the `keep` best of every row, and of every column, are known to
+            exceed: an engine may overlook what is below. None where nothing is known.
+    """
+
+    side1: Embeddings
+    side2: Embeddings
+    scoring: Scoring
+    keep: int
+    beta: float | None
+    step: Step
+    floors: tuple[Any, Any] = (None, None)
+
+
+@dataclass(frozen=True, eq=False)
 class Pass:
     """One pass over all similarities: candidates of both directions, and log-partition sums if asked for."""
 
     forward: Found
     backward: Found
     log_partition: tuple[Any, Any] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Floors:
-    """float32 [n1] and [n2]: scores that the `keep` best of every row, and of every column, are known to exceed."""
-
-    rows: Any
-    columns: Any
 
 
 def ranked(

@@ -10,9 +10,8 @@ from typing import Any
 import faiss
 import numpy as np
 
-from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Floors, Found, Pass, Products
+from stea_fast._topk.exact import Found, Pass, Products, Query
 
 logger = logging.getLogger("stea_fast")
 
@@ -33,26 +32,16 @@ class FaissEngine:
         self.name = "faiss" if kind == "flat" else f"faiss-{kind}"
         self.kind, self.products = kind, products
 
-    def search(
-        self,
-        side1: Embeddings,
-        side2: Embeddings,
-        scoring: Scoring,
-        keep: int,
-        beta: float | None,
-        step: Step,
-        floors: Floors | None = None,
-    ) -> Pass:
+    def search(self, query: Query) -> Pass:
         """The `keep` best of every row and of every column: one search in each direction."""
-        if beta is not None:
+        if query.beta is not None:
             raise ValueError(f"engine={self.name!r} gives no partition sums (beta); use 'auto', 'native' or 'torch'")
-        # Each direction counts for half of the scores.
-        halved = lambda amount: step(amount / 2)  # noqa: E731
-        forward = self._direction(side1, side2, scoring, keep, halved)
-        return Pass(forward, self._direction(side2, side1, scoring.swapped(), keep, halved))
+        side1, side2, scoring = query.side1, query.side2, query.scoring
+        forward = self._direction(side1, side2, scoring, query)
+        return Pass(forward, self._direction(side2, side1, scoring.swapped(), query))
 
-    def _direction(self, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int, step: Step) -> Found:
-        keep = min(keep, len(keys))
+    def _direction(self, queries: Embeddings, keys: Embeddings, scoring: Scoring, query: Query) -> Found:
+        keep = min(query.keep, len(keys))
         # An offset of the key is one more dimension, at which every query is -1.
         has_offsets = bool(np.any(scoring.offset2))
         search = self._searcher(_scaled(keys, scoring.scale2, scoring.offset2 if has_offsets else None))
@@ -63,7 +52,7 @@ class FaissEngine:
             minus_one = np.full(len(queries), -1.0) if has_offsets else None
             scores[span], indices[span] = search(_scaled(queries, scoring.scale1, minus_one, span), keep)
             scores[span] -= scoring.offset1[span, None].astype(np.float32)
-            step((span.stop - span.start) * len(keys))
+            query.step((span.stop - span.start) * len(keys) / 2)  # each direction is half of the work
         return Found(indices, np.where(indices >= 0, scores, -np.inf).astype(np.float32))
 
     def _searcher(self, keys: np.ndarray) -> Search:

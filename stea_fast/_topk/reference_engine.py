@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stea_fast._progress import Step
-from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Floors, Found, Pass, gathered_products
+from stea_fast._topk.exact import Found, Pass, Query, gathered_products
 
 
 class ReferenceEngine:
@@ -15,21 +13,13 @@ class ReferenceEngine:
     name = "reference"
     products = staticmethod(gathered_products)
 
-    def search(
-        self,
-        side1: Embeddings,
-        side2: Embeddings,
-        scoring: Scoring,
-        keep: int,
-        beta: float | None,
-        step: Step,
-        floors: Floors | None = None,
-    ) -> Pass:
+    def search(self, query: Query) -> Pass:
         """The first targets, said to be no better than any other."""
-        if beta is not None:
+        if query.beta is not None:
             raise ValueError("engine='reference' gives no partition sums (beta); use 'auto', 'native' or 'torch'")
-        step(len(side1) * len(side2))
-        return Pass(_nothing(len(side1), len(side2), keep), _nothing(len(side2), len(side1), keep))
+        sizes = len(query.side1), len(query.side2)
+        query.step(sizes[0] * sizes[1])
+        return Pass(_nothing(*sizes, query.keep), _nothing(*sizes[::-1], query.keep))
 
 
 def _nothing(rows: int, targets: int, keep: int) -> Found:

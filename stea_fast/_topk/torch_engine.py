@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from stea_fast._progress import Step
-from stea_fast._topk.embeddings import Embeddings, Scoring
-from stea_fast._topk.exact import Floors, Found, Pass, gathered_products
+from stea_fast._topk.exact import Found, Pass, Query, gathered_products
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2048, 8192
 
@@ -21,17 +19,9 @@ class TorchEngine:
     name = "torch"
     products = staticmethod(gathered_products)
 
-    def search(
-        self,
-        side1: Embeddings,
-        side2: Embeddings,
-        scoring: Scoring,
-        keep: int,
-        beta: float | None,
-        step: Step,
-        floors: Floors | None = None,
-    ) -> Pass:
+    def search(self, query: Query) -> Pass:
         """The `keep` best of every row and of every column, in single precision."""
+        side1, side2, scoring, keep, beta = query.side1, query.side2, query.scoring, query.keep, query.beta
         device = side1.array.device
         scale1, scale2 = (scoring.scale1 * side1.block_norms).float(), (scoring.scale2 * side2.block_norms).float()
         offset1, offset2 = scoring.offset1.float(), scoring.offset2.float()
@@ -53,7 +43,7 @@ class TorchEngine:
                         scaled = beta * block.double()
                         sums1[span1] = torch.logaddexp(sums1[span1], scaled.logsumexp(1))
                         sums2[span2] = torch.logaddexp(sums2[span2], scaled.logsumexp(0))
-                    step(block.numel())
+                    query.step(block.numel())
         return Pass(rows.found(), columns.found(), None if beta is None else (sums1, sums2))
 
 
