@@ -36,12 +36,17 @@ $(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
 	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e .
 	touch $@
 
-$(VENV)/%.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[$*]"
-	touch $@
-
 $(VENV)/test.stamp: $(VENV)/demo.stamp
 	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss]"
+	touch $@
+
+# mypy wants the types of what is imported.
+$(VENV)/lint.stamp: $(VENV)/demo.stamp
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[lint,torch,faiss]"
+	touch $@
+
+$(VENV)/bench.stamp: $(VENV)/demo.stamp
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[bench,faiss]"
 	touch $@
 
 clean:
