@@ -292,12 +292,11 @@ class Refiner:
 
 def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Seeds to train on, and seeds held out for calibration."""
-    links = np.concatenate([pair.train, pair.valid])
     if len(pair.train) == 0:
         raise ValueError("pair.train is empty: self-training needs at least one seed")
     count = int(validation * len(pair.train))
     order = np.random.default_rng(seed).permutation(len(pair.train))
-    held_out = np.concatenate([pair.train[np.sort(order[:count])], links[len(pair.train) :]])
+    held_out = np.concatenate([pair.train[np.sort(order[:count])], pair.valid])
     return pair.train[np.sort(order[count:])], held_out
 
 
