@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +23,7 @@ from measure import Timing, duration, machine_facts, markdown, times
 
 import stea_fast as sf
 from stea_fast import encoders
+from stea_fast._memory import peak
 from stea_fast.encoders import _negatives, _ops, _ranking, _reflection, gcn_align
 from stea_fast.encoders._graph import Entries, joint_triples
 
@@ -129,12 +129,11 @@ def whole_round(name: str, pair: sf.Pair) -> Result:
     marks.append(perf_counter())
     first, _ = encoder.embeddings()
     marks.append(perf_counter())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "seconds": dict(zip(("make", "first epoch", "fit", "embeddings"), np.diff(marks).tolist(), strict=True)),
         "epochs": encoder.round_epochs,
         "columns": int(first.shape[1]),
-        "peak_mb": peak,
+        "peak_mb": peak() / 1e6,
     }
 
 

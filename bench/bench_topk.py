@@ -26,6 +26,7 @@ import numpy as np
 from measure import duration, machine_facts, markdown, times
 
 import stea_fast as sf
+from stea_fast._memory import peak, resident
 from stea_fast._topk import cpu
 from stea_fast._topk.embeddings import Embeddings, Scoring
 
@@ -136,11 +137,11 @@ def _memory_here(count: int, width: int = 768) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     emb1, emb2 = (rng.standard_normal((count, width), dtype=np.float32) for _ in range(2))
     sf.topk(emb1[:WARM_UP], emb2[:WARM_UP], K, CSLS)
-    before = memory.resident()
+    before = resident()
     found = sf.topk(emb1, emb2, K, CSLS, beta=10.0)
     outputs = sum(a.nbytes for side in (found.forward, found.backward) for a in side)
     outputs += sum(sums.nbytes for sums in found.log_partition)
-    return {"added_mb": (memory.peak() - before - outputs) / memory.MEGABYTE, "outputs_mb": outputs / memory.MEGABYTE}
+    return {"added_mb": (peak() - before - outputs) / memory.MEGABYTE, "outputs_mb": outputs / memory.MEGABYTE}
 
 
 def main() -> None:

@@ -4,8 +4,6 @@
 
 The inputs are saved to a temporary folder and loaded by a fresh process, so that making them leaves no
 high-water mark. The figure is the highest resident size during the call minus the resident size before it.
-It is read from the kernel's mark for this process image (VmHWM): a process started by a large one inherits
-the other one, ru_maxrss. Where there is no /proc, ru_maxrss is all there is.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import stea_fast as sf
+from stea_fast._memory import peak, resident
 
 MEGABYTE = 1_000_000
 DEFAULT_CASE = "debian_bookworm_trixie"
@@ -75,32 +73,6 @@ def _refine_saved(folder: Path) -> dict[str, Any]:
         "peak_mb": highest / MEGABYTE,
         "sweeps": result.sweeps,
     }
-
-
-def _status(field: str) -> int | None:
-    """Bytes of a field of /proc/self/status."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text(encoding="utf-8").splitlines():
-            if line.startswith(f"{field}:"):
-                return int(line.split()[1]) * 1024
-    return None
-
-
-def _maximum() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def peak() -> int:
-    """Bytes: the highest resident size so far."""
-    known = _status("VmHWM")
-    return _maximum() if known is None else known
-
-
-def resident() -> int:
-    """Bytes: the resident size now."""
-    known = _status("VmRSS")
-    return _maximum() if known is None else known
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,8 @@ class Monitor:
         found = {"encoder": _ranking(evaluate(candidates, self._test))}
         if refinement is not None:
             found["refined"] = _ranking(evaluate(refinement, self._test))
-        correct = len(set(map(tuple, pairs.tolist())) & set(map(tuple, self._test.tolist())))
-        precision, recall = correct / max(len(pairs), 1), correct / len(self._test)
-        f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
-        found["pairs"] = {"precision": precision, "recall": recall, "f1": f1}
+        judged = evaluate(SimpleNamespace(pairs=pairs), self._test)
+        found["pairs"] = {"precision": judged.precision, "recall": judged.recall, "f1": judged.f1}
         return found
 
 

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from stea_fast import _validate
+from stea_fast import _memory, _validate
 from stea_fast._arrays import to_numpy
-from stea_fast._memory import peak_megabytes
 from stea_fast._progress import steps
 from stea_fast.checkpoint import Checkpoint
 from stea_fast.encoders import make
@@ -259,7 +258,7 @@ class _State:
 
     def finish_round(self, candidates: Candidates, refinement: Refinement | None, pairs: np.ndarray) -> Round:
         metrics = self.monitor.measure(candidates, refinement, pairs)
-        record = Round(len(self.history), len(pairs), metrics, self.seconds, peak_megabytes())
+        record = Round(len(self.history), len(pairs), metrics, self.seconds, _memory.peak() / 1e6)
         self.history.append(record)
         self.seconds = {}
         return record
