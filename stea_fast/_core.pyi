@@ -54,6 +54,21 @@ def relation_counts(
     n_threads: int,
     tier: str,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+def proposals(
+    source: _Graph,
+    target: _Graph,
+    beliefs: _Beliefs,
+    relations: RelationTable,
+    open_rows: NDArray[np.uint8],
+    open_targets: NDArray[np.uint8],
+    k: int,
+    budget: int,
+    source_is_graph1: bool,
+    row_begin: int,
+    row_end: int,
+    n_threads: int,
+    tier: str,
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
 def topk_merge(
     block: _Block,
     first_row: int,

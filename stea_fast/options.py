@@ -11,7 +11,7 @@ from stea_fast.select import STRATEGIES
 
 CALIBRATIONS = ("softmax", "minmax", "none")
 BLANKETS = ("local", "full")
-COMBINATIONS = ("product", "compatibility")
+COMBINATIONS = ("joint", "product", "compatibility")
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Options:
     blanket: str = "local"
     combine: str = "product"
     evidence_weight: float = 4.0
+    proposals: int = 10
     sweeps: int = 4
     select: str | None = None
     threshold: float | None = None
@@ -40,8 +41,11 @@ class Options:
         _validate.choice(self.blanket, "blanket", BLANKETS)
         _validate.choice(self.combine, "combine", COMBINATIONS)
         _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
+        _validate.count(self.proposals, "proposals", maximum=1000)
         _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
+        if self.combine == "joint" and (self.blanket, self.calibrate, self.evidence or "soft") != ("local", "softmax", "soft"):
+            raise ValueError("combine='joint' takes soft evidence, blanket='local' and calibrate='softmax'")
         if not isinstance(self.paper, (bool, np.bool_)):
             raise TypeError(f"paper must be True or False, got {type(self.paper).__name__}")
         if self.select is not None:

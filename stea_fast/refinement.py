@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stea_fast import _backends, _validate, beliefs, posterior
-from stea_fast._arrays import is_torch, like
+from stea_fast._arrays import is_torch, like, to_numpy
 from stea_fast.explain import Explanation, explain_pair
 from stea_fast.graph import KG
+from stea_fast.joint import JointRefinement, Prior, prior_of
 from stea_fast.options import Options
 from stea_fast.relations import align_relations
 from stea_fast.select import select
@@ -86,7 +87,11 @@ def refine(
             weight √(q·q'); the default), "soft" (every candidate with its probability; the default if only one
             direction is given) or "argmax" (the paper: the best candidate, with weight 1).
         blanket: "local" (the factor of the entity) or "full" (and those of its neighbours).
-        combine: "product", q* ∝ q·exp(evidence_weight·L), or "compatibility" (the paper), q* ∝ exp(g).
+        combine: "product", q* ∝ q·exp(evidence_weight·L); "joint", both directions at once, with pairs that matched
+            neighbours propose beyond the candidates given (`stea_fast.joint`; what `SelfTraining` and `Refiner` use);
+            or "compatibility" (the paper), q* ∝ exp(g).
+        proposals: of "joint": so many per entity; 0 for none. Their scores come from `candidates.score` if `topk` made
+            the candidates; else they count as no better than the last of the list.
         evidence_weight: λ of the product; default 4.
         sweeps: at most so many rounds of relation alignment and refinement; default 4. Stops early when no
             best candidate changes.
@@ -114,8 +119,13 @@ def refine(
         chosen = replace(chosen, beta=beta)
     checked, template = rankings(candidates, kg1, kg2, chosen.k)
     sides = calibrated_sides(checked, kg1, kg2, known, held_out, log_partition, chosen)
-    alignment, final_beliefs, sweeps = _sweep(sides, relations, chosen)
-    refined = [_sorted_ranking(side) for side in sides]
+    if chosen.combine == "joint":
+        partition = None if log_partition is None else tuple(to_numpy(x, "log_partition") for x in log_partition)
+        prior = prior_of(checked, _common_beta(sides), partition, getattr(candidates, "score", None))
+        outcome = _jointly(sides, known, prior, relations, chosen)
+    else:
+        outcome = _by_direction(sides, relations, chosen)
+    refined = outcome.rankings
     strategy = chosen.select or ("mutual" if len(sides) == 2 else "none")
     pairs, probs = select(strategy, refined[0], refined[1] if len(refined) == 2 else None, chosen.threshold, known)
     outputs = [_like_ranking(template, ranking) for ranking in refined]
@@ -124,12 +134,42 @@ def refine(
         outputs[1] if len(outputs) == 2 else None,
         like(template, pairs),
         like(template, probs),
-        alignment,
-        sweeps,
+        outcome.relations,
+        outcome.sweeps,
         tuple(side.beta for side in sides),
         (kg1, kg2),
-        final_beliefs,
+        outcome.beliefs,
     )
+
+
+class _Outcome(NamedTuple):
+    """What the sweeps leave behind: a ranking per direction, and what the last evidence rests on."""
+
+    rankings: list[RefinedRanking]
+    relations: RelationAlignment
+    beliefs: Beliefs
+    sweeps: int
+
+
+def _jointly(
+    sides: list[Side], seeds: np.ndarray, prior: Prior, relations: RelationAlignment | None, options: Options
+) -> _Outcome:
+    joint = JointRefinement(sides[0].source, sides[0].target, seeds, prior, relations, options)
+    joint.run(options.sweeps)
+    k = sides[0].indices.shape[1]
+    return _Outcome([joint.forward(k), joint.backward(k)], joint.alignment, joint.beliefs, joint.sweeps)
+
+
+def _common_beta(sides: list[Side]) -> float:
+    """One inverse temperature for both directions: rows and columns share their scores."""
+    if len(sides) < 2:
+        raise ValueError("combine='joint' needs candidates in both directions; only one was given")
+    return float(np.mean([side.beta for side in sides]))
+
+
+def _by_direction(sides: list[Side], relations: RelationAlignment | None, options: Options) -> _Outcome:
+    alignment, final_beliefs, sweeps = _sweep(sides, relations, options)
+    return _Outcome([_sorted_ranking(side) for side in sides], alignment, final_beliefs, sweeps)
 
 
 def _options(given: dict[str, Any]) -> Options:

@@ -14,6 +14,7 @@ from stea_fast._progress import Progress, Step, steps
 from stea_fast._topk.embeddings import METRICS, Embeddings, Scoring, check_pair
 from stea_fast._topk.exact import SLACK, Pass, Query, floor_of, ranked, searched
 from stea_fast._topk.ops import Ops
+from stea_fast._topk.pairs import PairScorer
 from stea_fast.types import Ranking, TopK
 
 ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
@@ -175,6 +176,7 @@ def _search(
     return TopK(
         _ranking(forward, template), _ranking(backward, template),
         log_partition=logs, beta=beta, engine=engine.name, recall=recall,
+        score=PairScorer(side1, side2, scoring),
     )  # fmt: skip
 
 

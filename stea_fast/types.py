@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from stea_fast.graph import KG
+
+PairScores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +50,14 @@ class TopK(Candidates):
         beta: the inverse temperature of these sums.
         engine: which engine searched.
         recall: of approximate search, the share of the true nearest found in each direction, on a sample.
+        score: function of (rows, columns) that gives the scores of any pairs; it keeps the embeddings alive.
     """
 
     log_partition: tuple[Any, Any] | None = None
     beta: float | None = None
     engine: str = ""
     recall: tuple[float, float] | None = None
+    score: PairScores | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)

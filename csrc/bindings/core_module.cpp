@@ -84,6 +84,32 @@ Array<float> blanket(const GraphArrays& source, const GraphArrays& target, const
     return out;
 }
 
+py::tuple proposals(const GraphArrays& source, const GraphArrays& target, const BeliefsArrays& beliefs,
+                    const RelationTable& relations, const Array<uint8_t>& open_rows, const Array<uint8_t>& open_targets,
+                    int64_t k, int64_t budget, bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads,
+                    const std::string& tier) {
+    const GraphView graph = source.view("source");
+    const GraphView other = target.view("target");
+    const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
+    Array<int32_t> indices({rows.end - rows.begin, k});
+    Array<float> evidence({rows.end - rows.begin, k});
+    const ProposalArgs args{graph,
+                            other,
+                            beliefs.view(graph.num_entities),
+                            relations.view(source_is_graph1),
+                            num_relations(relations, source_is_graph1),
+                            num_relations(relations, !source_is_graph1),
+                            data_of(open_rows, "open_rows", graph.num_entities),
+                            data_of(open_targets, "open_targets", other.num_entities),
+                            k,
+                            budget,
+                            rows,
+                            indices.mutable_data(),
+                            evidence.mutable_data()};
+    run_released(tier, n_threads, [&](const RunOptions& options) { run_proposals(args, options); });
+    return py::make_tuple(indices, evidence);
+}
+
 template <typename T>
 Array<T> to_array(const std::vector<T>& values) {
     return Array<T>(static_cast<py::ssize_t>(values.size()), values.data());
@@ -128,6 +154,9 @@ PYBIND11_MODULE(_core, m) {
     m.def("relation_counts", &relation_counts, py::arg("source"), py::arg("target"), py::arg("beliefs"),
           py::arg("num_source_relations"), py::arg("num_target_relations"), py::arg("scale_bits"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
+    m.def("proposals", &proposals, py::arg("source"), py::arg("target"), py::arg("beliefs"), py::arg("relations"),
+          py::arg("open_rows").noconvert(), py::arg("open_targets").noconvert(), py::arg("k"), py::arg("budget"),
+          py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
     add_topk_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }

@@ -37,7 +37,7 @@ struct PoolView {
     Entry* entries;    // [lines, capacity]
     int32_t* sizes;    // [lines]
     float* threshold;  // [lines] -inf, or what the best are known to exceed, until `keep` entries are there
-    float* best;       // [lines] largest score so far
+    float* best;       // [lines] largest score so far, at least the first threshold
     int64_t capacity;  // more than keep
     int64_t keep;
 };

@@ -72,6 +72,18 @@ def blanket(
     )  # fmt: skip
 
 
+def proposals(
+    source: KG, target: KG, beliefs: Beliefs, strengths: _core.RelationTable, open_rows: np.ndarray,
+    open_targets: np.ndarray, *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The k targets of every row for which its neighbours' beliefs speak most."""
+    masks = open_rows.view(np.uint8), open_targets.view(np.uint8)
+    return _core.proposals(
+        _graph(source), _graph(target), _beliefs(beliefs), strengths, *masks, k, budget, forward, *rows, n_threads,
+        tier(),
+    )  # fmt: skip
+
+
 def relation_counts(
     source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
 ) -> RelationCounts:

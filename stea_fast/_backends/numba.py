@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from stea_fast._backends import numba_counts, numba_evidence
+from stea_fast._backends import numba_counts, numba_evidence, numba_proposals
 from stea_fast._backends.counts import RelationCounts, scale_bits, sum_by_key
 from stea_fast.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
@@ -117,6 +117,26 @@ def blanket(
 
     _over_rows(source, rows, n_threads, task)
     return out
+
+
+def proposals(
+    source: KG, target: KG, beliefs: Beliefs, strengths: Strengths, open_rows: np.ndarray, open_targets: np.ndarray,
+    *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The k targets of every row for which its neighbours' beliefs speak most."""
+    indices = np.full((rows[1] - rows[0], k), -1, dtype=np.int32)
+    evidence = np.zeros(indices.shape, dtype=np.float32)
+    table = strengths.forward if forward else strengths.backward
+
+    def task(begin: int, end: int) -> None:
+        span = slice(begin - rows[0], end - rows[0])
+        numba_proposals.proposals(
+            source.indptr, source.edges, target.indptr, target.edges, beliefs.indptr, beliefs.targets, beliefs.weights,
+            *table, target.num_relations, open_rows, open_targets, budget, begin, end, indices[span], evidence[span],
+        )  # fmt: skip
+
+    _over_rows(source, rows, n_threads, task)
+    return indices, evidence
 
 
 def relation_counts(

@@ -121,6 +121,41 @@ def _with_row(beliefs: Beliefs, entity: int, target: int) -> Beliefs:
     return Beliefs(indptr, targets, weights)
 
 
+def proposals(
+    source: KG, target: KG, beliefs: Beliefs, strengths: Strengths, open_rows: np.ndarray, open_targets: np.ndarray,
+    *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The k targets of every row for which its neighbours' beliefs speak most: int32 and float32 [rows, k].
+
+    Facts are followed in the order of the bit length of the number of target edges behind them, then of their
+    position, until the next one would exceed the budget. Targets that are not open are never proposed, and rows that
+    are not open get no proposals. Ties go to the lower id.
+    """
+    indices = np.full((rows[1] - rows[0], k), -1, dtype=np.int32)
+    values = np.zeros(indices.shape, dtype=np.float32)
+    degrees = np.diff(target.indptr)
+    for i, e in enumerate(range(*rows)):
+        if not open_rows[e]:
+            continue
+        edges = source.edges_of(e).tolist()
+        fan_out = [int(degrees[beliefs.row(n)[0]].sum()) for n, _ in edges]
+        order = sorted((j for j in range(len(edges)) if fan_out[j]), key=lambda j: fan_out[j].bit_length())
+        within = np.cumsum([fan_out[j] for j in order]) <= budget
+        found: dict[int, float] = {}
+        for n, r in (edges[j] for j, ok in zip(order, within, strict=True) if ok):
+            for n2, weight in zip(*(part.tolist() for part in beliefs.row(n)), strict=True):
+                for e2, back in target.edges_of(n2).tolist():
+                    r2 = (back + target.num_relations) % (2 * target.num_relations)
+                    pair = (r, r2) if forward else (r2, r)
+                    share = minus_log(strengths.from1[pair] * weight) + minus_log(strengths.from2[pair] * weight)
+                    if open_targets[e2] and share > 0:
+                        found[e2] = found.get(e2, 0.0) + float(share)
+        best = sorted(found, key=lambda e2: (-np.float32(found[e2]), e2))[:k]
+        indices[i, : len(best)] = best
+        values[i, : len(best)] = [found[e2] for e2 in best]
+    return indices, values
+
+
 def relation_counts(
     source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
 ) -> RelationCounts:

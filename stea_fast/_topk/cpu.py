@@ -28,7 +28,7 @@ class Pools:
         self.entries = np.empty((lines, keep + max(16, keep // 2)), dtype=ENTRY)
         self.sizes = np.zeros(lines, dtype=np.int32)
         self.threshold = np.full(lines, -np.inf, dtype=np.float32) if floor is None else floor.copy()
-        self.best = np.full(lines, -np.inf, dtype=np.float32)
+        self.best = self.threshold.copy()  # partition sums are relative to it: never below what is overlooked
 
     def part(self, span: slice) -> tuple[np.ndarray, ...]:
         """Views of some lines, as the kernels take them."""

@@ -84,8 +84,8 @@ def reordered(
     ops = queries.ops
     product = products(queries, keys, indices, scoring.metric == "l2")
     rows = ops.arange(len(indices))[:, None]
-    similarity = -product if scoring.metric == "l2" else _similarity(product, queries, keys, scoring, rows, indices)
-    exact = ops.round(scoring.final(similarity, rows, indices), scoring.quantum(queries, keys)[:, None])
+    plain = -product if scoring.metric == "l2" else similarity(product, queries, keys, scoring, rows, indices)
+    exact = ops.round(scoring.final(plain, rows, indices), scoring.quantum(queries, keys)[:, None])
     scores = ops.where(indices >= 0, exact, -float("inf"))
     by_index = ops.order(indices)
     indices, scores = ops.take(indices, by_index), ops.take(scores, by_index)
@@ -93,7 +93,7 @@ def reordered(
     return ops.take(indices, by_score), ops.take(scores, by_score)
 
 
-def _similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, rows: Any, columns: Any) -> Any:
+def similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, rows: Any, columns: Any) -> Any:
     """From inner products, for rows and columns that broadcast."""
     if scoring.metric == "l2":
         return 2.0 * product - queries.norms[rows] ** 2 - keys.norms[columns] ** 2
@@ -123,8 +123,8 @@ def searched(rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring,
     for begin in range(0, len(keys), width):
         columns = ops.arange(len(keys))[begin : begin + width]
         product = left @ keys.doubles(slice(begin, begin + width)).T
-        similarity = _similarity(product, queries, keys, scoring, rows[:, None], columns)
-        scores[:, begin : begin + width] = ops.round(scoring.final(similarity, rows[:, None], columns), quantum)
+        plain = similarity(product, queries, keys, scoring, rows[:, None], columns)
+        scores[:, begin : begin + width] = ops.round(scoring.final(plain, rows[:, None], columns), quantum)
     order = ops.order(-scores)[:, :k]
     return order, ops.take(scores, order)
 

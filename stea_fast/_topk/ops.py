@@ -34,6 +34,10 @@ class NumpyOps:
         """0, 1, …, count - 1."""
         return np.arange(count)
 
+    def positions(self, values: np.ndarray) -> Any:
+        """Integers to index with."""
+        return values
+
     def nonzero(self, mask: Any) -> Any:
         """The positions at which a vector is true."""
         return np.flatnonzero(mask)
@@ -94,6 +98,10 @@ class TorchOps:
     def arange(self, count: int) -> Any:
         """0, 1, …, count - 1."""
         return self.torch.arange(count, device=self.device)
+
+    def positions(self, values: np.ndarray) -> Any:
+        """Integers to index with."""
+        return self.torch.as_tensor(values, dtype=self.torch.int64, device=self.device)
 
     def nonzero(self, mask: Any) -> Any:
         """The positions at which a vector is true."""

@@ -103,6 +103,11 @@ void run_blanket(const BlanketArgs& args, const RunOptions& options) {
     run_rows(options.tier.blanket_row, args, scratches, options);
 }
 
+void run_proposals(const ProposalArgs& args, const RunOptions& options) {
+    PerWorker<ProposalScratch> scratches(options.n_threads, sizes_of(args));
+    run_rows(options.tier.proposal_row, args, scratches, options);
+}
+
 RelationCounts run_relation_counts(const CountArgs& args, const RunOptions& options) {
     PerWorker<CountScratch> scratches(options.n_threads, sizes_of(args));
     run_rows(options.tier.count_row, args, scratches, options);

@@ -16,6 +16,7 @@ struct RunOptions {
 
 void run_evidence(const EvidenceArgs& args, const RunOptions& options);
 void run_blanket(const BlanketArgs& args, const RunOptions& options);
+void run_proposals(const ProposalArgs& args, const RunOptions& options);
 
 // Observed pairs in increasing order of (r, r'), counts in units of 2^-scale_bits.
 struct RelationCounts {

@@ -30,6 +30,7 @@ template struct Buffer<uint8_t>;
 template struct Buffer<Node>;
 template struct Buffer<NodeList>;
 template struct Buffer<Edge>;
+template struct Buffer<Support>;
 
 Numbering::Numbering(int64_t range) {
     number_of.reserve(range);
@@ -58,6 +59,12 @@ CountScratch::CountScratch(const Sizes& sizes)
     : neighborhood(sizes.num_targets), columns(2 * sizes.num_target_relations) {
     den.reserve(sizes.num_source_relations);
     std::fill_n(den.data, sizes.num_source_relations, 0);
+}
+
+ProposalScratch::ProposalScratch(const Sizes& sizes) {
+    support.reserve(sizes.num_targets);
+    std::fill_n(support.data, sizes.num_targets, Support{1.0, 0.0});
+    touched.reserve(sizes.num_targets);
 }
 
 namespace {

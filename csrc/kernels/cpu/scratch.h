@@ -41,6 +41,12 @@ struct KeyCount {
     int64_t count;
 };
 
+// What speaks for one target so far: the product of the factors 1 - x, and the sum of the x.
+struct Support {
+    double product;
+    double sum;  // 0 = nothing
+};
+
 extern template struct Buffer<double>;
 extern template struct Buffer<int32_t>;
 extern template struct Buffer<int64_t>;
@@ -48,6 +54,7 @@ extern template struct Buffer<uint8_t>;
 extern template struct Buffer<Node>;
 extern template struct Buffer<NodeList>;
 extern template struct Buffer<Edge>;
+extern template struct Buffer<Support>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
 struct Numbering {
@@ -140,6 +147,15 @@ struct BlanketScratch {
     Buffer<int32_t> group_of;  // [nodes]
 
     explicit BlanketScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
+};
+
+struct ProposalScratch {
+    Buffer<Support> support;  // [targets]
+    Buffer<int32_t> touched;  // targets with support
+    Buffer<int64_t> fan_out;  // [degree] edges behind every fact of the row
+    int64_t num_touched = 0;
+
+    explicit ProposalScratch(const Sizes& sizes);
 };
 
 }  // namespace stea

@@ -4,6 +4,7 @@
 
 #include "../blanket.h"
 #include "../evidence.h"
+#include "../proposals.h"
 #include "../relation_counts.h"
 #include "../topk.h"
 #include "scratch.h"
@@ -15,6 +16,7 @@ struct Tier {
     void (*evidence_row)(const EvidenceArgs&, EvidenceScratch&, int64_t row);
     void (*blanket_row)(const BlanketArgs&, BlanketScratch&, int64_t row);
     void (*count_row)(const CountArgs&, CountScratch&, int64_t row);
+    void (*proposal_row)(const ProposalArgs&, ProposalScratch&, int64_t row);
     int64_t (*scan_scores)(const ScoreBlock&, int64_t row, int64_t begin, int64_t end, float row_threshold,
                            const float* column_threshold, Entry* found);
     double (*add_exponentials)(const ScoreBlock&, int64_t row, float beta, float row_anchor, const float* column_anchor,

@@ -18,6 +18,7 @@ namespace {
 // The kernels of the tier, each on the helpers above.
 #include "blanket.inl"
 #include "evidence.inl"
+#include "proposals.inl"
 #include "relation_counts.inl"
 #include "topk.inl"
 
@@ -26,8 +27,9 @@ namespace {
 extern const Tier tier;
 #define STEA_NAME_OF(tier_name) #tier_name
 #define STEA_NAME(tier_name) STEA_NAME_OF(tier_name)
-const Tier tier = {STEA_NAME(STEA_TIER), evidence_row,     blanket_row,          count_row,
-                   scan_scores,          add_exponentials, exact_products_float, exact_products_double};
+const Tier tier = {STEA_NAME(STEA_TIER), evidence_row, blanket_row,      count_row,
+                   proposal_row,         scan_scores,  add_exponentials, exact_products_float,
+                   exact_products_double};
 
 }  // namespace STEA_TIER
 }  // namespace stea

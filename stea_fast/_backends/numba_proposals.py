@@ -1,0 +1,108 @@
+"""Proposal kernel compiled by Numba: targets found by walking over the neighbours' counterparts."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from stea_fast._backends.numba_rows import factor, find_strength, kernel
+
+LEAST_PRODUCT = 1e-300
+SMALL = 1e-6  # below, the sum of the x is the evidence to as many digits, and the product has lost its own
+
+
+@kernel
+def count_fan_out(indptr2, edges, begin, end, belief_indptr, belief_targets, fan_out):  # type: ignore[no-untyped-def]
+    """The target edges behind every fact of a row; returns the largest number."""
+    largest = 0
+    for j in range(begin, end):
+        total = 0
+        for b in range(belief_indptr[edges[j, 0]], belief_indptr[edges[j, 0] + 1]):
+            total += indptr2[belief_targets[b] + 1] - indptr2[belief_targets[b]]
+        fan_out[j - begin] = total
+        largest = max(largest, total)
+    return largest
+
+
+@kernel
+def follow_belief(
+    relation, counterpart, weight, indptr2, edges2, num_relations2, strengths, open_targets, product, total, touched,
+    count,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Every target beyond the counterpart takes the factors of this fact; returns the number of touched targets."""
+    s_indptr, s_columns, s_values, default1, default2 = strengths
+    for j in range(indptr2[counterpart], indptr2[counterpart + 1]):
+        target = edges2[j, 0]
+        if not open_targets[target]:
+            continue
+        back = edges2[j, 1]
+        r2 = back + num_relations2 if back < num_relations2 else back - num_relations2
+        a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, relation, r2)
+        if (a + b) * weight <= 0.0:
+            continue
+        if total[target] == 0.0:
+            touched[count] = target
+            count += 1
+        product[target] = max(product[target] * factor(a, weight) * factor(b, weight), LEAST_PRODUCT)
+        total[target] += (a + b) * weight
+    return count
+
+
+@kernel
+def keep_best(product, total, touched, count, indices, evidence):  # type: ignore[no-untyped-def]
+    """Insert the touched targets into the list of the best, and forget them."""
+    k = len(indices)
+    for t in range(count):
+        target = touched[t]
+        value = np.float32(total[target] if total[target] < SMALL else -log(product[target]))
+        product[target] = 1.0
+        total[target] = 0.0
+        place = k
+        while place > 0 and (
+            value > evidence[place - 1]
+            or (value == evidence[place - 1] and (indices[place - 1] < 0 or target < indices[place - 1]))
+        ):
+            place -= 1
+        if place == k or value <= 0:
+            continue
+        for c in range(k - 1, place, -1):
+            indices[c] = indices[c - 1]
+            evidence[c] = evidence[c - 1]
+        indices[place] = target
+        evidence[place] = value
+
+
+@kernel
+def proposals(
+    indptr, edges, indptr2, edges2, belief_indptr, belief_targets, belief_weights, s_indptr, s_columns, s_values,
+    default1, default2, num_relations2, open_rows, open_targets, budget, row_begin, row_end, indices, evidence,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The best targets of the rows [row_begin, row_end); `indices` come filled with -1, `evidence` with 0."""
+    strengths = (s_indptr, s_columns, s_values, default1, default2)
+    product = np.ones(len(indptr2) - 1)
+    total = np.zeros(len(indptr2) - 1)
+    touched = np.empty(len(indptr2) - 1, dtype=np.int32)
+    for row in range(row_begin, row_end):
+        if not open_rows[row]:
+            continue
+        begin, end = indptr[row], indptr[row + 1]
+        fan_out = np.empty(end - begin, dtype=np.int64)
+        largest = count_fan_out(indptr2, edges, begin, end, belief_indptr, belief_targets, fan_out)
+        count = 0
+        left = budget
+        low = 1  # facts with a fan-out in [low, 2·low): the same bit length
+        while low <= largest and left >= 0:
+            for j in range(begin, end):
+                if fan_out[j - begin] < low or fan_out[j - begin] >= 2 * low:
+                    continue
+                left -= fan_out[j - begin]
+                if left < 0:
+                    break
+                for b in range(belief_indptr[edges[j, 0]], belief_indptr[edges[j, 0] + 1]):
+                    count = follow_belief(
+                        edges[j, 1], belief_targets[b], np.float64(belief_weights[b]), indptr2, edges2, num_relations2,
+                        strengths, open_targets, product, total, touched, count,
+                    )  # fmt: skip
+            low *= 2
+        keep_best(product, total, touched, count, indices[row - row_begin], evidence[row - row_begin])

@@ -1,0 +1,102 @@
+"""A sparse set of candidate pairs, seen from both sides at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Items in groups: `order` puts those of group g into the places [indptr[g], indptr[g + 1])."""
+
+    order: np.ndarray | slice
+    indptr: np.ndarray
+
+    def _reduce(self, ufunc: np.ufunc, values: np.ndarray, empty: float) -> np.ndarray:
+        out = np.full(len(self.indptr) - 1, empty)
+        filled = np.flatnonzero(np.diff(self.indptr))
+        if len(filled):
+            out[filled] = ufunc.reduceat(values[self.order], self.indptr[filled])
+        return out
+
+    def maximum(self, values: np.ndarray) -> np.ndarray:
+        """The largest value of every group, -inf for an empty one."""
+        return self._reduce(np.maximum, values, -np.inf)
+
+    def log_sum_exp(self, values: np.ndarray, group_of: np.ndarray) -> np.ndarray:
+        """log Σ exp of every group, -inf for an empty one."""
+        top = self.maximum(values)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            return shift + np.log(self._reduce(np.add, np.exp(values - shift[group_of]), 0.0))
+
+
+class PairSet:
+    """Distinct (row, column) pairs in increasing order.
+
+    Attributes:
+        rows, columns: int64 [m]
+        by_row, by_column: the pairs grouped by either side.
+    """
+
+    def __init__(self, keys: np.ndarray, shape: tuple[int, int]) -> None:
+        """`keys` are row · number of columns + column, distinct and increasing."""
+        self.keys, self.shape = keys, shape
+        self.rows, self.columns = np.divmod(keys, shape[1])
+        self.by_row = Grouping(slice(None), offsets(self.rows, shape[0]))
+        self.by_column = Grouping(np.argsort(self.columns, kind="stable"), offsets(self.columns, shape[1]))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def mutual_best(self, values: np.ndarray) -> np.ndarray:
+        """bool [m]: the pairs with the largest value of both their row and their column."""
+        row_best, column_best = self.by_row.maximum(values), self.by_column.maximum(values)
+        return (values == row_best[self.rows]) & (values == column_best[self.columns])
+
+    def padded_columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """int32 [rows, longest], the columns of every row padded with -1, and the place of every pair in its row."""
+        places = np.arange(len(self)) - self.by_row.indptr[self.rows]
+        padded = np.full((self.shape[0], max(int(places.max(initial=0)) + 1, 1)), -1, dtype=np.int32)
+        padded[self.rows, places] = self.columns
+        return padded, places
+
+
+def offsets(groups: np.ndarray, count: int) -> np.ndarray:
+    """int64 [count + 1]: where the items of each group begin when they are in order."""
+    indptr = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(groups, minlength=count), out=indptr[1:])
+    return indptr
+
+
+def distinct(keys: np.ndarray) -> np.ndarray:
+    """Each key once, in increasing order: faster than `np.unique`, which hashes."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+
+
+def best_of_rows(rows: np.ndarray, values: np.ndarray, k: int, num_rows: int) -> np.ndarray:
+    """The positions of the k largest values of every row, rows in order, best first; ties keep their order."""
+    order = np.lexsort((-values, rows))
+    indptr = offsets(rows, num_rows)
+    return order[np.arange(len(order)) - indptr[rows[order]] < k]
+
+
+class Memo:
+    """Values of pairs by key, computed once: pairs seldom change from sweep to sweep."""
+
+    def __init__(self, keys: np.ndarray, values: np.ndarray, compute: Callable[[np.ndarray], np.ndarray]) -> None:
+        order = np.argsort(keys)
+        self.keys, self.values, self.compute = keys[order], values[order], compute
+
+    def __call__(self, keys: np.ndarray) -> np.ndarray:
+        """The values of distinct increasing keys."""
+        new = keys[~np.isin(keys, self.keys, assume_unique=True)]
+        if len(new):
+            merged, values = np.concatenate([self.keys, new]), np.concatenate([self.values, self.compute(new)])
+            order = np.argsort(merged)
+            self.keys, self.values = merged[order], values[order]
+        return self.values[np.searchsorted(self.keys, keys)]
