@@ -234,6 +234,18 @@ def test_partition_sums_come_from_the_same_pass(engine, beta, csls):
     assert found.beta == beta
 
 
+@pytest.mark.parametrize("engine", ["native", "numba"])
+def test_partition_sums_of_columns_whose_nearest_come_late(engine):
+    """The first block of rows is far from half of the columns: nothing of it is above their floor."""
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(8)[:2], 1300, axis=0)
+    emb1, emb2 = centres + 0.1 * rng.standard_normal((2, *centres.shape))
+    found = search(engine, emb1, emb2, 5, 5, beta=10.0)
+    scores = 10.0 * scores_of(emb1, emb2, csls=5)
+    np.testing.assert_allclose(found.log_partition[0], log_sum_exp(scores), atol=1e-4, rtol=1e-5)
+    np.testing.assert_allclose(found.log_partition[1], log_sum_exp(scores.T), atol=1e-4, rtol=1e-5)
+
+
 def test_refine_takes_the_result_with_its_partition_sums():
     from stea_fast import demo
 
