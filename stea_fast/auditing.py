@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast._arrays import is_torch, to_numpy
+from stea_fast.sealed import reveal, seal
 from stea_fast.types import Pair
 
 MEASURED = {"history"}  # of a result: what is measured with test links, by design
@@ -60,7 +61,7 @@ def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
 
 def shuffled_test_links(pair: Pair, seed: int = 0) -> Pair:
     """The same pair with other targets for the test sources, in `test` and in `links`."""
-    test = pair.test.copy()
+    test = reveal(pair.test).copy()
     order = np.random.default_rng(seed).permutation(len(test))
     if np.array_equal(test[order, 1], test[:, 1]):
         order = np.roll(order, 1)
@@ -70,10 +71,10 @@ def shuffled_test_links(pair: Pair, seed: int = 0) -> Pair:
     links = np.array(
         [
             (source, target if source in known else target_of.get(source, target))
-            for source, target in pair.links.tolist()
+            for source, target in reveal(pair.links).tolist()
         ]
     ).reshape(-1, 2)
-    return dataclasses.replace(pair, test=test, links=links)
+    return dataclasses.replace(pair, test=seal(test), links=seal(links))
 
 
 def _arrays(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]]:
