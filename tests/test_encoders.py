@@ -174,6 +174,37 @@ def test_loss_of_hard_negatives_equals_the_formula(count, spread):
         assert close(gradient, gradients(loss, [z])[0])
 
 
+@pytest.mark.parametrize("drawn", [700, 60])
+def test_sampled_negatives_are_the_formula_on_the_sample(drawn):
+    generator = torch.Generator().manual_seed(drawn)
+    z = torch.randn(700, 12, generator=generator).requires_grad_()
+    pairs = torch.tensor([[3, 400], [20, 500], [7, 699]])
+    chosen = torch.randperm(700, generator=generator)[:drawn]
+    rows, places = _negatives.sampled(z, pairs, chosen)
+    loss = _negatives.hard_negative_loss(rows, *places.T, 1.0, 30.0)
+    kept = sorted({*chosen.tolist(), *pairs.flatten().tolist()})
+    expected = obvious_loss(
+        z[kept], *torch.tensor([[kept.index(end) for end in pair] for pair in pairs.tolist()]).T, 1, 30
+    )
+    assert torch.equal(rows[places[:, 1]], z[pairs[:, 1]])
+    assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
+    found, written = (gradients(each, [z])[0] for each in (loss, expected))
+    assert close(found, written)
+    assert not found[[i for i in range(700) if i not in kept]].any()
+
+
+def test_a_sample_of_all_entities_is_training_without_one(pair):
+    one, other = (make("dual_amn", pair, num_negatives=number) for number in (None, 400))
+    fewer = make("dual_amn", pair, num_negatives=100)
+    for encoder in (one, other, fewer):
+        encoder.fit(pair.train, 5)
+    assert torch.equal(one.embeddings()[0], other.embeddings()[0])
+    assert not torch.equal(one.embeddings()[0], fewer.embeddings()[0])
+    assert hit1(fewer, pair) > 5 / len(pair.test)
+    with pytest.raises(ValueError, match="num_negatives must be between 1"):
+        make("dual_amn", pair, num_negatives=0)
+
+
 def test_ranking_loss_equals_the_formula():
     generator = torch.Generator().manual_seed(0)
     z = torch.randn(50, 7, generator=generator).requires_grad_()
