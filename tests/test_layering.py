@@ -38,6 +38,7 @@ COMPOSERS = {
     "demo",
     "selftrain",
     "auditing",
+    "audit_command",
     "monitor",
     "oracle",
     "checkpoint",

@@ -7,7 +7,6 @@ import pytest
 
 import stea_fast as sf
 from stea_fast import demo
-from stea_fast.sealed import reveal
 from stea_fast.selftrain import METHODS
 
 
@@ -140,25 +139,3 @@ def test_one_seed_is_enough_to_begin(pair):
 
     alone = replace(pair, train=pair.train[:1])
     assert len(run(alone, rounds=1).history) == 2
-
-
-def test_the_audit_passes_for_every_honest_method(pair):
-    for method in METHODS:
-        found = sf.audit(pair, lambda given, method=method: run(given, method=method, rounds=1))
-        assert found.numbers > 1000 and "result.candidates.forward.scores" in found.arrays
-
-
-def test_the_audit_fails_for_the_oracle_and_for_a_cheat(pair):
-    with pytest.raises(sf.AuditError, match="depends on the test links"):
-        sf.audit(pair, lambda given: run(given, rounds=1, relations="oracle"))
-    with pytest.raises(sf.AuditError, match="result depends on"):
-        sf.audit(pair, lambda given: reveal(given.test)[:5])
-
-
-def test_an_audit_that_would_prove_nothing_is_refused(pair):
-    from dataclasses import replace
-
-    with pytest.raises(ValueError, match="no array"):
-        sf.audit(pair, lambda given: None)
-    with pytest.raises(ValueError, match="at least two test links"):
-        sf.audit(replace(pair, test=pair.train[:1]), run)
