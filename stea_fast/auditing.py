@@ -47,7 +47,7 @@ def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
     """
     if len(pair.test) < 2:
         raise ValueError(f"an audit needs at least two test links to shuffle, got {len(pair.test)}")
-    true, shuffled = (dict(_arrays(method(given))) for given in (pair, shuffled_test_links(pair, seed)))
+    true, shuffled = (dict(arrays_of(method(given))) for given in (pair, shuffled_test_links(pair, seed)))
     if not true:
         raise ValueError("the method's result holds no array that could be compared")
     if true.keys() != shuffled.keys():
@@ -77,7 +77,7 @@ def shuffled_test_links(pair: Pair, seed: int = 0) -> Pair:
     return dataclasses.replace(pair, test=seal(test), links=seal(links))
 
 
-def _arrays(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]]:
+def arrays_of(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]]:
     """Every array in nested records, by its path."""
     if isinstance(value, np.ndarray) or is_torch(value):
         yield name, np.ascontiguousarray(to_numpy(value, name))
@@ -88,14 +88,14 @@ def _arrays(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]
             yield f"{name}.{part}", getattr(value, part)
     elif isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
-            yield from _arrays(item, f"{name}[{i}]")
+            yield from arrays_of(item, f"{name}[{i}]")
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _arrays(item, f"{name}[{key!r}]")
+            yield from arrays_of(item, f"{name}[{key!r}]")
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             if field.name not in MEASURED:
-                yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")
+                yield from arrays_of(getattr(value, field.name), f"{name}.{field.name}")
     elif hasattr(value, "sub12"):
-        yield from _arrays(value.sub12, f"{name}.sub12")
-        yield from _arrays(value.sub21, f"{name}.sub21")
+        yield from arrays_of(value.sub12, f"{name}.sub12")
+        yield from arrays_of(value.sub21, f"{name}.sub21")
