@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast import KG, Candidates, Pair, Ranking
+from stea_fast.sealed import reveal
 
 WALKS_PER_CANDIDATE = 4
 ROWS_PER_BLOCK = 32_768
@@ -28,9 +29,10 @@ def simulated_candidates(pair: Pair, k: int = 10, *, hit_rate: float = 0.9, seed
     random and decreasing. No candidate occurs twice in a row; a graph with fewer than k entities leaves -1.
     """
     rng = np.random.default_rng(seed)
+    links = reveal(pair.links)
     return Candidates(
-        _direction(rng, pair.kg1.num_entities, pair.kg2, pair.links, k, hit_rate),
-        _direction(rng, pair.kg2.num_entities, pair.kg1, pair.links[:, ::-1], k, hit_rate),
+        _direction(rng, pair.kg1.num_entities, pair.kg2, links, k, hit_rate),
+        _direction(rng, pair.kg2.num_entities, pair.kg1, links[:, ::-1], k, hit_rate),
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+_before_mark = 0.0
 
 
 def peak() -> float:
@@ -12,6 +15,19 @@ def peak() -> float:
     The kernel's mark of this process image (VmHWM), where there is one: a process started by a large one inherits the
     other one, ru_maxrss.
     """
+    return max(_before_mark, peak_since_mark())
+
+
+def mark() -> None:
+    """Let `peak_since_mark` count from now. `peak` forgets nothing."""
+    global _before_mark
+    _before_mark = peak()
+    with suppress(OSError):  # 5 resets the kernel's mark and touches no page
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+
+
+def peak_since_mark() -> float:
+    """The largest resident size since `mark`; where the kernel cannot reset its mark, the largest so far."""
     return _status("VmHWM") or _largest()
 
 

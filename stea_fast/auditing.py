@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast._arrays import is_torch, to_numpy
+from stea_fast.sealed import reveal, seal
 from stea_fast.types import Pair
 
 MEASURED = {"history"}  # of a result: what is measured with test links, by design
@@ -46,7 +47,7 @@ def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
     """
     if len(pair.test) < 2:
         raise ValueError(f"an audit needs at least two test links to shuffle, got {len(pair.test)}")
-    true, shuffled = (dict(_arrays(method(given))) for given in (pair, shuffled_test_links(pair, seed)))
+    true, shuffled = (dict(arrays_of(method(given))) for given in (pair, shuffled_test_links(pair, seed)))
     if not true:
         raise ValueError("the method's result holds no array that could be compared")
     if true.keys() != shuffled.keys():
@@ -60,7 +61,7 @@ def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
 
 def shuffled_test_links(pair: Pair, seed: int = 0) -> Pair:
     """The same pair with other targets for the test sources, in `test` and in `links`."""
-    test = pair.test.copy()
+    test = reveal(pair.test).copy()
     order = np.random.default_rng(seed).permutation(len(test))
     if np.array_equal(test[order, 1], test[:, 1]):
         order = np.roll(order, 1)
@@ -70,13 +71,13 @@ def shuffled_test_links(pair: Pair, seed: int = 0) -> Pair:
     links = np.array(
         [
             (source, target if source in known else target_of.get(source, target))
-            for source, target in pair.links.tolist()
+            for source, target in reveal(pair.links).tolist()
         ]
     ).reshape(-1, 2)
-    return dataclasses.replace(pair, test=test, links=links)
+    return dataclasses.replace(pair, test=seal(test), links=seal(links))
 
 
-def _arrays(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]]:
+def arrays_of(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]]:
     """Every array in nested records, by its path."""
     if isinstance(value, np.ndarray) or is_torch(value):
         yield name, np.ascontiguousarray(to_numpy(value, name))
@@ -87,14 +88,14 @@ def _arrays(value: Any, name: str = "result") -> Iterator[tuple[str, np.ndarray]
             yield f"{name}.{part}", getattr(value, part)
     elif isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
-            yield from _arrays(item, f"{name}[{i}]")
+            yield from arrays_of(item, f"{name}[{i}]")
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _arrays(item, f"{name}[{key!r}]")
+            yield from arrays_of(item, f"{name}[{key!r}]")
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             if field.name not in MEASURED:
-                yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")
+                yield from arrays_of(getattr(value, field.name), f"{name}.{field.name}")
     elif hasattr(value, "sub12"):
-        yield from _arrays(value.sub12, f"{name}.sub12")
-        yield from _arrays(value.sub21, f"{name}.sub21")
+        yield from arrays_of(value.sub12, f"{name}.sub12")
+        yield from arrays_of(value.sub21, f"{name}.sub21")

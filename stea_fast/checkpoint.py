@@ -17,6 +17,7 @@ from stea_fast._arrays import is_torch, to_numpy
 from stea_fast.types import Pair
 
 NAME = "checkpoint.safetensors"
+FORMAT = 2  # raised whenever other things are stored, or the same ones otherwise
 PAIRS = "pairs"
 ENCODER = "encoder."
 
@@ -32,7 +33,7 @@ class Saved:
     encoder: dict[str, Any]
     pairs: np.ndarray
     history: list[dict[str, Any]]
-    seconds: dict[str, float]
+    measured: dict[str, dict[str, float]]
 
 
 class Checkpoint:
@@ -49,6 +50,7 @@ class Checkpoint:
         self.path = folder / NAME
         self.identity = {
             "version": __version__,
+            "format": str(FORMAT),
             "data": data_fingerprint(pair),
             "settings": json.dumps(settings, sort_keys=True),
         }
@@ -57,28 +59,38 @@ class Checkpoint:
         """Whether there is something to continue from."""
         return self.path.exists()
 
-    def save(self, encoder: dict[str, Any], pairs: np.ndarray, history: list[Any], seconds: dict[str, float]) -> None:
-        """Replace the last checkpoint; if that fails, it is still there."""
-        save_file = _library().save_file
+    def save(
+        self, encoder: dict[str, Any], pairs: np.ndarray, history: list[Any], measured: dict[str, dict[str, float]]
+    ) -> None:
+        """Replace the last checkpoint; if that fails, it is still there. `measured` is of the round in progress."""
+        library = _library()
         kinds = {name: "torch" if is_torch(value) else "numpy" for name, value in encoder.items()}
         tensors = {ENCODER + name: np.ascontiguousarray(to_numpy(value, name)) for name, value in encoder.items()}
         tensors[PAIRS] = np.ascontiguousarray(pairs)
         records = [dataclasses.asdict(record) for record in history]
-        metadata = {**self.identity, "history": json.dumps(records), "seconds": json.dumps(seconds)}
+        metadata = {**self.identity, "history": json.dumps(records), "measured": json.dumps(measured)}
         metadata["kinds"] = json.dumps(kinds)
         aside = self.path.with_suffix(f".{os.getpid()}.tmp")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            save_file(tensors, aside, metadata)
+            self._sweep()
+            library.save_file(tensors, aside, metadata)
             _flush(aside)
             os.replace(aside, self.path)
             _flush(self.folder)
-        except OSError as error:
+        except (OSError, library.SafetensorError) as error:
             raise CheckpointError(
                 f"cannot write {self.path}: {error}; the last good checkpoint is untouched"
             ) from error
         finally:
             aside.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Remove what killed processes had written aside."""
+        for path in self.folder.glob(f"{self.path.stem}.*.tmp"):
+            writer = path.suffixes[-2][1:]
+            if writer.isdigit() and not _is_running(int(writer)):
+                path.unlink(missing_ok=True)
 
     def load(self) -> Saved:
         """The last checkpoint, if it belongs to this run."""
@@ -97,7 +109,7 @@ class Checkpoint:
                 )
         kinds = json.loads(metadata["kinds"])
         encoder = {name: _as_kind(tensors[ENCODER + name], kind) for name, kind in kinds.items()}
-        return Saved(encoder, tensors[PAIRS], json.loads(metadata["history"]), json.loads(metadata["seconds"]))
+        return Saved(encoder, tensors[PAIRS], json.loads(metadata["history"]), json.loads(metadata["measured"]))
 
 
 def data_fingerprint(pair: Pair) -> str:
@@ -126,12 +138,22 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 class _Safetensors:
     def __init__(self) -> None:
-        from safetensors import safe_open
+        from safetensors import SafetensorError, safe_open
         from safetensors.numpy import save_file
 
-        self.safe_open, self.save_file = safe_open, save_file
+        self.safe_open, self.save_file, self.SafetensorError = safe_open, save_file, SafetensorError
 
 
 def _library() -> _Safetensors:

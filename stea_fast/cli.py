@@ -1,4 +1,4 @@
-"""The command line: `python -m stea_fast info` and `demo`."""
+"""The command line: `python -m stea_fast info`, `demo` and `audit`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from stea_fast import __version__
+from stea_fast import __version__, audit_command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,9 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo = commands.add_parser("demo", help="align a built-in pair of graphs end to end")
     demo.add_argument("--entities", type=int, default=2000, help="entities per graph (default: %(default)s)")
     demo.add_argument("--seed", type=int, default=0, help="which pair (default: %(default)s)")
+    audit_command.add_to(commands)
     given = parser.parse_args(arguments)
     if given.command == "info":
         return show_info(as_json=given.json)
+    if given.command == "audit":
+        return audit_command.run(given)
     return run_demo(given.entities, given.seed)
 
 

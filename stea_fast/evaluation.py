@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast import _validate
 from stea_fast._arrays import to_numpy
+from stea_fast.sealed import reveal
 
 POOLS = ("test", "all")
 DIRECTIONS = ("forward", "backward")
@@ -93,7 +94,7 @@ def evaluate(
     Args:
         result: anything with `.forward` (and `.backward`) rankings; `.pairs` are judged too where there are any.
             What has `.pairs` but no `.forward` is judged by its pairs alone.
-        test: (n, 2) true (source, target) pairs that took no part in making the result.
+        test: true (source, target) pairs that took no part in making the result: `pair.test`, or an (n, 2) array.
         pool: "test" ranks the true target among the targets of the test links only (closed, as papers do),
             "all" among all targets.
         direction: "forward" ranks targets for sources, "backward" sources for targets.
@@ -189,7 +190,7 @@ def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
 
 
 def _test_links(test: Any) -> np.ndarray:
-    links = _validate.columns(test, "test", 2)
+    links = _validate.columns(reveal(test), "test", 2)
     if len(links) == 0:
         raise ValueError("test is empty: there is nothing to evaluate against")
     return links

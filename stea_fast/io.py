@@ -12,6 +12,7 @@ from stea_fast._files import line_of_row
 from stea_fast._formats import PARTS, LinkFile, RawGraph, RawPair, read_folder
 from stea_fast._ids import distinct, positions
 from stea_fast.graph import KG
+from stea_fast.sealed import SealedLinks
 from stea_fast.types import Pair
 
 
@@ -72,7 +73,7 @@ def _assemble(
     links = np.stack([positions(links[:, side], orders[side]) for side in (0, 1)], axis=1)
     train, valid, test = (links[rows.get(part, np.zeros(0, dtype=np.int64))] for part in PARTS)
     ids1, ids2 = orders if raw.integer_ids else (None, None)
-    return Pair(kg1, kg2, links, train, test, valid, ids1, ids2, name)
+    return Pair(kg1, kg2, SealedLinks(links), train, SealedLinks(test), valid, ids1, ids2, name)
 
 
 def _merge_links(raw: RawPair) -> np.ndarray:

@@ -9,12 +9,13 @@ import numpy as np
 
 from stea_fast.beliefs import from_pairs
 from stea_fast.relations import align_relations
+from stea_fast.sealed import reveal
 from stea_fast.types import Pair, RelationAlignment
 
 
 def oracle_relations(pair: Pair) -> RelationAlignment:
     """P(r ⊆ r') and P(r' ⊆ r) from the true links."""
-    sources, targets = pair.links.T
+    sources, targets = reveal(pair.links).T
     weights = np.ones(len(sources), dtype=np.float32)
     forward = from_pairs(sources, targets, weights, pair.kg1.num_entities)
     backward = from_pairs(targets, sources, weights, pair.kg2.num_entities)

@@ -51,6 +51,7 @@ class Round:
             ("refined"), each with hit1, hit10, mrr, and of the selected pairs ("pairs") precision, recall, f1.
         seconds: by stage: train, topk, select.
         peak_mb: the largest memory of the process so far.
+        stage_mb: the largest memory of the process during each stage.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Round:
     metrics: dict[str, dict[str, float]]
     seconds: dict[str, float]
     peak_mb: float
+    stage_mb: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,13 +209,14 @@ class SelfTraining:
         with state.stage("train"):
             _fit(self.encoder, pairs, epochs, self.progress)
         if self.checkpoint is not None:
-            self.checkpoint.save(self.encoder.state(), state.pairs, state.history, state.seconds)
+            measured = {"seconds": state.seconds, "stage_mb": state.stage_mb}
+            self.checkpoint.save(self.encoder.state(), state.pairs, state.history, measured)
 
     def _resume(self, state: _State) -> None:
         assert self.checkpoint is not None
         saved = self.checkpoint.load()
         self.encoder.load_state(saved.encoder)
-        state.pairs, state.seconds = saved.pairs, saved.seconds
+        state.pairs, state.seconds, state.stage_mb = saved.pairs, saved.measured["seconds"], saved.measured["stage_mb"]
         state.history = [Round(**record) for record in saved.history]
         logger.info("continuing after round %d of %s", len(state.history) - 1, self.checkpoint.folder)
 
@@ -248,19 +251,22 @@ class _State:
     pairs: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     history: list[Round] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    stage_mb: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Times a stage of the present round."""
+        """Takes time and memory of a stage of the present round."""
+        _memory.mark()
         begin = time.perf_counter()
         yield
         self.seconds[name] = time.perf_counter() - begin
+        self.stage_mb[name] = _memory.peak_since_mark() / 1e6
 
     def finish_round(self, candidates: Candidates, refinement: Refinement | None, pairs: np.ndarray) -> Round:
         metrics = self.monitor.measure(candidates, refinement, pairs)
-        record = Round(len(self.history), len(pairs), metrics, self.seconds, _memory.peak() / 1e6)
+        record = Round(len(self.history), len(pairs), metrics, self.seconds, _memory.peak() / 1e6, self.stage_mb)
         self.history.append(record)
-        self.seconds = {}
+        self.seconds, self.stage_mb = {}, {}
         return record
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast import _splits, _validate
 from stea_fast.graph import KG
+from stea_fast.sealed import SealedLinks
 from stea_fast.types import Pair
 
 # One end of a fact is its owner, any entity; the other comes from the pool of its relation: (share of the
@@ -144,7 +145,8 @@ def synthetic_pair(
     kg2, ids2 = _view(rng, world, shared, num_facts, noise, _changed_relations(rng, num_relations))
     links = np.stack([ids1[:num_shared], ids2[:num_shared]], axis=1, dtype=np.int64)
     train, test = (links[rows] for rows in _splits.split_rows(num_shared, fraction, seed))
-    return Pair(kg1, kg2, links, train, test, np.zeros((0, 2), dtype=np.int64), name=f"synthetic-{n}")
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    return Pair(kg1, kg2, SealedLinks(links), train, SealedLinks(test), nothing, name=f"synthetic-{n}")
 
 
 def _view(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stea_fast.sealed import SealedLinks, seal
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -172,23 +174,29 @@ class Pair:
 
     Attributes:
         kg1, kg2: source and target graph.
-        links: int64 [n, 2], all true (source, target) pairs.
-        train: the seeds, a part of `links` that a method may read.
-        test: the rest of `links`, for evaluation only.
+        links: all true (source, target) pairs, sealed: only `evaluate` opens them.
+        train: int64 [n, 2], the seeds, a part of `links` that a method may read.
+        test: the rest of `links`, sealed as well.
         valid: held-out seeds where the dataset publishes them, else empty.
         ids1, ids2: the original id of every entity where the files had integer ids, else None.
         name: name of the dataset.
+
+    Arrays given as `links` or `test` are sealed.
     """
 
     kg1: KG
     kg2: KG
-    links: np.ndarray
+    links: SealedLinks
     train: np.ndarray
-    test: np.ndarray
+    test: SealedLinks
     valid: np.ndarray
     ids1: np.ndarray | None = None
     ids2: np.ndarray | None = None
     name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "links", seal(self.links))
+        object.__setattr__(self, "test", seal(self.test))
 
     def __repr__(self) -> str:
         return (

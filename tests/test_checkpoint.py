@@ -13,6 +13,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast import checkpoint as module
+from stea_fast.auditing import arrays_of
 
 pytest.importorskip("safetensors")
 ROUNDS = 3
@@ -20,7 +21,7 @@ ROUNDS = 3
 
 @pytest.fixture(scope="module")
 def pair():
-    return sf.synthetic_pair(300, seed=5, seed_fraction=0.1)
+    return small_pair()
 
 
 class Learner:
@@ -63,34 +64,79 @@ def test_an_interrupted_run_ends_in_the_same_bits(pair, tmp_path, stop_after):
     with pytest.raises(KeyboardInterrupt):
         training(pair, tmp_path, stop_after=stop_after).run()
     resumed = training(pair, tmp_path).run()
-    np.testing.assert_array_equal(resumed.pairs, expected.pairs)
-    np.testing.assert_array_equal(resumed.forward.probs, expected.forward.probs)
-    np.testing.assert_array_equal(resumed.embeddings[0], expected.embeddings[0])
-    assert [record.metrics for record in resumed.history] == [record.metrics for record in expected.history]
+    assert_same_bits(resumed, expected)
 
 
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
-import test_checkpoint as t, stea_fast as sf, time
-pair = sf.synthetic_pair(300, seed=5, seed_fraction=0.1)
-slow = lambda record: (print("round", flush=True), time.sleep(0.15))
-t.training(pair, {folder!r}, callbacks=[slow]).run()
+import test_checkpoint as t
+pair = t.small_pair()
+run = t.{run}(pair, {folder!r})
+print("begin", flush=True)
+run.run()
 print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize("after_rounds", [1, 2])
-def test_a_killed_process_leaves_a_checkpoint_to_continue_from(pair, tmp_path, after_rounds):
-    code = KILLED.format(tests=os.path.dirname(__file__), folder=str(tmp_path))
+def small_pair():
+    return sf.synthetic_pair(300, seed=5, seed_fraction=0.1)
+
+
+def real_training(pair, folder):
+    """A trained encoder: weights, dropout masks and negatives depend on every random number before them."""
+    options = {"dim": 8, "num_negatives": 300}
+    return sf.SelfTraining(
+        pair, "dual_amn", rounds=ROUNDS, first_epochs=40, round_epochs=40, encoder_options=options, checkpoint=folder
+    )
+
+
+def start(run, folder):
+    code = KILLED.format(tests=os.path.dirname(__file__), run=run, folder=str(folder))
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    for _ in range(after_rounds):
-        assert process.stdout.readline() == "round\n"
-    time.sleep(0.05)
+    assert process.stdout.readline() == "begin\n"
+    return process
+
+
+def kill(process):
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    resumed = training(pair, tmp_path).run()
-    np.testing.assert_array_equal(resumed.forward.probs, training(pair, None).run().forward.probs)
+
+
+def assert_same_bits(one, other):
+    for (name, a), (_, b) in zip(arrays_of(one), arrays_of(other), strict=True):
+        assert a.tobytes() == b.tobytes(), name
+    assert [record.metrics for record in one.history] == [record.metrics for record in other.history]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(pair):
+    pytest.importorskip("torch", reason="the trained encoders need PyTorch")
+    real_training(pair, None).run()  # compiles
+    begin = time.perf_counter()
+    return real_training(pair, None).run(), time.perf_counter() - begin
+
+
+@pytest.mark.parametrize("share", np.random.default_rng(0).uniform(size=4).round(3).tolist())
+def test_a_run_killed_at_a_random_moment_ends_in_the_same_bits(pair, uninterrupted, tmp_path, share):
+    expected, seconds = uninterrupted
+    process = start("real_training", tmp_path)
+    time.sleep(share * seconds)
+    kill(process)
+    assert_same_bits(real_training(pair, tmp_path).run(), expected)
+
+
+def test_a_run_killed_again_and_again_ends_in_the_same_bits(pair, tmp_path):
+    path = tmp_path / module.NAME
+    for _ in range(2):
+        before = path.stat() if path.exists() else None
+        process = start("training", tmp_path)
+        while process.poll() is None and (path.stat() if path.exists() else None) == before:
+            time.sleep(0.001)
+        kill(process)
+    (tmp_path / f"checkpoint.{process.pid}.tmp").write_bytes(b"half a checkpoint")
+    assert_same_bits(training(pair, tmp_path).run(), training(pair, None).run())
+    assert [path.name for path in tmp_path.iterdir()] == [module.NAME]
 
 
 def test_a_checkpoint_of_something_else_is_refused(pair, tmp_path, monkeypatch):
@@ -110,7 +156,7 @@ def test_a_broken_checkpoint_is_named(pair, tmp_path):
         training(pair, tmp_path).run()
 
 
-def test_a_full_disk_leaves_the_last_good_checkpoint(pair, tmp_path, monkeypatch):
+def test_a_checkpoint_that_cannot_be_renamed_leaves_the_last_good_one(pair, tmp_path, monkeypatch):
     training(pair, tmp_path).run()
     before = (tmp_path / module.NAME).read_bytes()
 
@@ -123,3 +169,24 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(pair, tmp_path, monkeypatch
         run.checkpoint.save(run.encoder.state(), np.zeros((0, 2), dtype=np.int64), [], {})
     assert (tmp_path / module.NAME).read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == [module.NAME]
+
+
+FULL_DISK = """
+import resource, sys; sys.path.insert(0, {tests!r})
+import test_checkpoint as t, stea_fast as sf
+pair = t.small_pair()
+run = t.training(pair, {folder!r}, callbacks=[lambda record: resource.setrlimit(resource.RLIMIT_FSIZE, (9999, 9999))])
+try:
+    run.run()
+except sf.CheckpointError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_fills_up_during_a_run_leaves_the_last_good_checkpoint(pair, tmp_path):
+    pytest.importorskip("resource", reason="this system has no limits of file sizes")
+    code = FULL_DISK.format(tests=os.path.dirname(__file__), folder=str(tmp_path))
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "cannot write" in shown and "File too large" in shown and "last good checkpoint is untouched" in shown
+    assert [path.name for path in tmp_path.iterdir()] == [module.NAME]
+    assert_same_bits(training(pair, tmp_path).run(), training(pair, None).run())

@@ -10,6 +10,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast import encoders
+from stea_fast.sealed import reveal
 
 torch = pytest.importorskip("torch", reason="the trained encoders need PyTorch")
 
@@ -39,7 +40,8 @@ def make(name, pair, **options):
 def hit1(encoder, pair):
     """Share of the test sources whose counterpart is nearest among the test targets, by cosine."""
     first, second = (torch.nn.functional.normalize(torch.as_tensor(e), dim=1) for e in encoder.embeddings())
-    scores = first[pair.test[:, 0]] @ second[pair.test[:, 1]].T
+    sources, targets = reveal(pair.test).T.copy()
+    scores = first[sources] @ second[targets].T
     return float((scores >= scores.diagonal()[:, None]).sum(1).eq(1).float().mean())
 
 
@@ -170,6 +172,37 @@ def test_loss_of_hard_negatives_equals_the_formula(count, spread):
         loss = other(z, left, right, 1.0, 30.0)
         assert float(fast.detach()) == pytest.approx(float(loss.detach()), rel=1e-5)
         assert close(gradient, gradients(loss, [z])[0])
+
+
+@pytest.mark.parametrize("drawn", [700, 60])
+def test_sampled_negatives_are_the_formula_on_the_sample(drawn):
+    generator = torch.Generator().manual_seed(drawn)
+    z = torch.randn(700, 12, generator=generator).requires_grad_()
+    pairs = torch.tensor([[3, 400], [20, 500], [7, 699]])
+    chosen = torch.randperm(700, generator=generator)[:drawn]
+    rows, places = _negatives.sampled(z, pairs, chosen)
+    loss = _negatives.hard_negative_loss(rows, *places.T, 1.0, 30.0)
+    kept = sorted({*chosen.tolist(), *pairs.flatten().tolist()})
+    expected = obvious_loss(
+        z[kept], *torch.tensor([[kept.index(end) for end in pair] for pair in pairs.tolist()]).T, 1, 30
+    )
+    assert torch.equal(rows[places[:, 1]], z[pairs[:, 1]])
+    assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
+    found, written = (gradients(each, [z])[0] for each in (loss, expected))
+    assert close(found, written)
+    assert not found[[i for i in range(700) if i not in kept]].any()
+
+
+def test_a_sample_of_all_entities_is_training_without_one(pair):
+    one, other = (make("dual_amn", pair, num_negatives=number) for number in (None, 400))
+    fewer = make("dual_amn", pair, num_negatives=100)
+    for encoder in (one, other, fewer):
+        encoder.fit(pair.train, 5)
+    assert torch.equal(one.embeddings()[0], other.embeddings()[0])
+    assert not torch.equal(one.embeddings()[0], fewer.embeddings()[0])
+    assert hit1(fewer, pair) > 5 / len(pair.test)
+    with pytest.raises(ValueError, match="num_negatives must be between 1"):
+        make("dual_amn", pair, num_negatives=0)
 
 
 def test_ranking_loss_equals_the_formula():

@@ -7,6 +7,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast.demo import candidates
+from stea_fast.sealed import reveal
 from stea_fast.types import RelationAlignment
 
 # Ada was born in London and wrote Notes; the others are neighbours of neighbours. Entity 4 has no triples.
@@ -90,7 +91,7 @@ def test_shares_sum_to_one_and_the_strongest_fact_comes_first(paper):
     pair = sf.synthetic_pair(70, 2, num_relations=5)
     out = sf.refine(candidates(pair, 6), pair.kg1, pair.kg2, seeds=pair.train, paper=paper)
     several = 0
-    for e, e2 in pair.links.tolist():
+    for e, e2 in reveal(pair.links).tolist():
         facts = out.explain(e, e2)
         evidence = [fact.evidence for fact in facts]
         assert evidence == sorted(evidence, reverse=True)

@@ -10,6 +10,7 @@ import pytest
 import stea_fast as sf
 from stea_fast.calibrate import minmax, softmax
 from stea_fast.demo import candidates, encode
+from stea_fast.sealed import reveal
 from stea_fast.types import Candidates, Ranking
 
 PAIR = sf.synthetic_pair(80, 0, num_relations=6)
@@ -153,7 +154,7 @@ def test_without_held_out_links_the_mean_confidence_is_the_share_of_mutual_rows(
 
 
 def test_held_out_links_decide_beta_where_there_are_any():
-    holdout = PAIR.links[~np.isin(PAIR.links[:, 0], PAIR.train[:, 0])][:25]
+    holdout = reveal(PAIR.test)[:25]
     rows, truth = [], []
     for source, target in holdout:
         if target in FORWARD[0][source]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from stea_fast import _validate
 from stea_fast.encoders import _negatives
 from stea_fast.encoders._graph import JointGraph
 from stea_fast.encoders._ops import SparseMatrix, dropout
@@ -63,7 +64,7 @@ class ReflectionEncoder(TrainedEncoder):
 
 
 class DualAMN(ReflectionEncoder):
-    """Dual-AMN without proxy matching, trained against all entities at once.
+    """Dual-AMN without proxy matching, trained against all entities at once, or against a sample of them.
 
     Args:
         kg1, kg2, seed, device, warm_start: see `TrainedEncoder`.
@@ -71,6 +72,9 @@ class DualAMN(ReflectionEncoder):
         dropout: of the embeddings, one mask per step.
         gamma, scale: margin and λ of the loss (`_negatives`).
         batch_size: pairs per step.
+        num_negatives: None takes all entities as negatives. A number takes so many, drawn anew for every step from
+            both graphs, and the entities of the step's own pairs. The loss is most of the time of a step and is
+            proportional to them.
         learning_rate: of RMSprop.
     """
 
@@ -82,17 +86,22 @@ class DualAMN(ReflectionEncoder):
     def __init__(
         self, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", warm_start: bool = True, dim: int = 128,
         dropout: float = 0.3, gamma: float = 1.0, scale: float = 30.0, batch_size: int = 1024,
-        learning_rate: float = 0.005,
+        num_negatives: int | None = None, learning_rate: float = 0.005,
     ) -> None:  # fmt: skip
         self.gamma, self.scale, self.batch_size = gamma, scale, batch_size
+        self.num_negatives = (
+            None if num_negatives is None else _validate.count(num_negatives, "num_negatives", minimum=1)
+        )
         super().__init__(
             kg1, kg2, seed=seed, device=device, warm_start=warm_start, dim=dim, dropout=dropout,
             learning_rate=learning_rate,
         )  # fmt: skip
 
     def loss(self, pairs: torch.Tensor) -> torch.Tensor:
-        """Of a batch [B, 2] of joint ids, with a new dropout mask."""
+        """Of a batch [B, 2] of joint ids, with a new dropout mask and new negatives."""
         z = dropout(self._embed(), self.dropout_rate, self.generator)
+        if self.num_negatives is not None and self.num_negatives < self.num_entities:
+            z, pairs = _negatives.sampled(z, pairs, self.permutation(self.num_entities)[: self.num_negatives])
         return _negatives.hard_negative_loss(z, pairs[:, 0], pairs[:, 1], self.gamma, self.scale)
 
     def _epoch(self, pairs: torch.Tensor, epoch: int) -> torch.Tensor:
