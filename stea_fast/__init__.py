@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from stea_fast.graph import KG
     from stea_fast.io import load_pair
     from stea_fast.refinement import Refinement, refine
+    from stea_fast.refiner import Refiner
     from stea_fast.relations import align_relations
+    from stea_fast.rounds import Round, SelfTrainingResult
+    from stea_fast.schedule import Schedule
     from stea_fast.search import topk
     from stea_fast.select import mutual_nearest, one_to_one, similarity_threshold
-    from stea_fast.selftrain import Refiner, Round, SelfTraining, SelfTrainingResult
+    from stea_fast.selftrain import SelfTraining
     from stea_fast.synthetic import synthetic_pair
     from stea_fast.types import Beliefs, Candidates, Pair, Ranking, RefinedRanking, RelationAlignment, TopK
 
@@ -59,10 +62,11 @@ _HOME = {
     "mutual_nearest": "select",
     "one_to_one": "select",
     "similarity_threshold": "select",
-    "Refiner": "selftrain",
-    "Round": "selftrain",
+    "Refiner": "refiner",
+    "Round": "rounds",
+    "Schedule": "schedule",
     "SelfTraining": "selftrain",
-    "SelfTrainingResult": "selftrain",
+    "SelfTrainingResult": "rounds",
     "synthetic_pair": "synthetic",
     "Beliefs": "types",
     "Candidates": "types",
@@ -76,7 +80,7 @@ _HOME = {
 __all__ = [
     "KG", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration", "Candidates",
     "CheckpointError", "Explanation", "Fact", "Links", "Metrics", "Pair", "PairedTest", "Ranking", "RefinedRanking",
-    "Refinement", "Refiner", "RelationAlignment", "Round", "SelfTraining", "SelfTrainingResult", "TopK",
+    "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule", "SelfTraining", "SelfTrainingResult", "TopK",
     "__version__", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "fit_beta",
     "load_pair", "log_partition", "mutual_nearest", "one_to_one", "paired_t_test", "refine", "similarity_threshold",
     "sinkhorn", "synthetic_pair", "topk",

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends
+from stea_fast._arrays import to_numpy
 from stea_fast.beliefs import from_pairs
 from stea_fast.graph import KG
 from stea_fast.options import Options
@@ -56,10 +57,10 @@ class Prior:
 def prior_of(
     rankings: list[tuple[np.ndarray, np.ndarray]],
     beta: float,
-    log_partition: tuple[np.ndarray, np.ndarray] | None,
+    log_partition: tuple[Any, Any] | None,
     score: PairScores | None,
 ) -> Prior:
-    """From checked candidates of both directions. Without `score`, other pairs are as good as a row's or column's last."""
+    """From checked candidates of both directions; without `score`, other pairs count as the last of their lists."""
     num_columns = len(rankings[1][0])
     keys, scores = [], []
     for side, (indices, values) in enumerate(rankings):
@@ -67,8 +68,11 @@ def prior_of(
         entity, other = place[0], indices[place].astype(np.int64)
         keys.append(entity * num_columns + other if side == 0 else other * num_columns + entity)
         scores.append(values[place].astype(np.float64))
-    distinct, first = np.unique(np.concatenate(keys), return_index=True)
-    return Prior(distinct, np.concatenate(scores)[first], score or _floor(rankings), beta, log_partition)
+    together, first = np.unique(np.concatenate(keys), return_index=True)
+    partition = None
+    if log_partition is not None:
+        partition = to_numpy(log_partition[0], "log_partition"), to_numpy(log_partition[1], "log_partition")
+    return Prior(together, np.concatenate(scores)[first], score or _floor(rankings), beta, partition)
 
 
 def _floor(rankings: list[tuple[np.ndarray, np.ndarray]]) -> PairScores:
@@ -135,7 +139,7 @@ class JointRefinement:
         self._judge()
 
     def _take(self, keys: np.ndarray) -> None:
-        """The set of pairs: seeds, and these between entities that are no seeds; the best of rows that have too many."""
+        """Make these pairs the set: with the seeds, without other pairs of seeds, the best of rows with too many."""
         keys = distinct(keys)
         rows, columns = np.divmod(keys, self.shape[1])
         keys = keys[self.open[0][rows] & self.open[1][columns]]

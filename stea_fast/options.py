@@ -44,7 +44,8 @@ class Options:
         _validate.count(self.proposals, "proposals", maximum=1000)
         _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
-        if self.combine == "joint" and (self.blanket, self.calibrate, self.evidence or "soft") != ("local", "softmax", "soft"):
+        others = self.blanket, self.calibrate, self.evidence or "soft"
+        if self.combine == "joint" and not self.paper and others != ("local", "softmax", "soft"):
             raise ValueError("combine='joint' takes soft evidence, blanket='local' and calibrate='softmax'")
         if not isinstance(self.paper, (bool, np.bool_)):
             raise TypeError(f"paper must be True or False, got {type(self.paper).__name__}")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stea_fast import _backends, _validate, beliefs, posterior
-from stea_fast._arrays import is_torch, like, to_numpy
+from stea_fast._arrays import is_torch, like
 from stea_fast.explain import Explanation, explain_pair
 from stea_fast.graph import KG
 from stea_fast.joint import JointRefinement, Prior, prior_of
@@ -120,8 +120,7 @@ def refine(
     checked, template = rankings(candidates, kg1, kg2, chosen.k)
     sides = calibrated_sides(checked, kg1, kg2, known, held_out, log_partition, chosen)
     if chosen.combine == "joint":
-        partition = None if log_partition is None else tuple(to_numpy(x, "log_partition") for x in log_partition)
-        prior = prior_of(checked, _common_beta(sides), partition, getattr(candidates, "score", None))
+        prior = prior_of(checked, _common_beta(sides), log_partition, getattr(candidates, "score", None))
         outcome = _jointly(sides, known, prior, relations, chosen)
     else:
         outcome = _by_direction(sides, relations, chosen)

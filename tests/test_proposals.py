@@ -58,7 +58,7 @@ def test_every_tier_and_thread_count_proposes_the_same_bits(tier, problem):
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("backend", ("reference", *FAST))
+@pytest.mark.parametrize("backend", ["reference", *FAST])
 def test_the_way_over_a_matched_neighbour_is_found(backend):
     kg1, kg2 = KG([[0, 0, 1], [2, 0, 1]]), KG([[3, 0, 2], [1, 1, 2]])
     beliefs = from_pairs(np.array([1]), np.array([2]), np.array([1.0]), kg1.num_entities)

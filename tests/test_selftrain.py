@@ -49,7 +49,7 @@ def test_every_method_runs_and_selects_no_seed(pair, method):
     assert not set(result.pairs[:, 0].tolist()) & set(pair.train[:, 0].tolist())
     assert (len(result.pairs) == 0) == (method == "supervised")
     assert (result.refinement is None) == (method != "stea")
-    assert result.forward.indices.shape == (pair.kg1.num_entities, 30)
+    assert result.forward.indices.shape == (pair.kg1.num_entities, 10)
 
 
 def test_every_round_trains_on_the_seeds_and_the_pairs_of_the_round_before(pair):
