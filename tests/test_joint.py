@@ -1,0 +1,144 @@
+"""The joint refinement: both sides of a pair at once, and pairs that neighbours propose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import stea_fast as sf
+from stea_fast import demo
+from stea_fast.joint import JointRefinement, prior_of
+from stea_fast.options import Options
+from stea_fast.types import Ranking
+
+CHAIN = [[0, 0, 1], [1, 1, 2], [2, 0, 3], [3, 1, 4]]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return sf.synthetic_pair(num_entities=300, seed=3, seed_fraction=0.1)
+
+
+def candidates(forward, backward):
+    return sf.Candidates(*(Ranking(np.array(i, np.int32), np.array(s, np.float32)) for i, s in (forward, backward)))
+
+
+def test_a_counterpart_that_no_list_holds_is_proposed_by_its_neighbours():
+    """Two equal chains. The encoder offers only nonsense for entity 2, on both sides; 1 and 3 are known."""
+    kg1, kg2 = sf.KG(CHAIN), sf.KG(CHAIN)
+    lists = [[0], [1], [0], [3], [4]], [[0.5], [0.9], [0.1], [0.9], [0.9]]
+    given = candidates(lists, lists)
+    seeds = [[1, 1], [3, 3]]
+    out = sf.refine(given, kg1, kg2, seeds=seeds, combine="joint", beta=5.0)
+    assert out.forward.indices[2, 0] == 2
+    assert [2, 2] in out.pairs.tolist()
+    without = sf.refine(given, kg1, kg2, seeds=seeds, combine="joint", beta=5.0, proposals=0)
+    assert without.forward.indices[2, 0] != 2
+
+
+def test_probabilities_are_those_of_the_definition():
+    """No evidence, every pair in the set: √(row softmax · column softmax) of β·s."""
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((4, 4)).astype(np.float32)
+    order = np.argsort(-scores, axis=1)
+    back = np.argsort(-scores.T, axis=1)
+    given = candidates((order, np.take_along_axis(scores, order, 1)), (back, np.take_along_axis(scores.T, back, 1)))
+    kg = sf.KG([[0, 0, 1], [2, 0, 3]])
+    out = sf.refine(given, kg, kg, combine="joint", beta=2.0, evidence_weight=0.0)
+    logits = 2.0 * scores.astype(np.float64)
+    expected = np.exp(logits - 0.5 * (logsumexp(logits, axis=1)[:, None] + logsumexp(logits, axis=0)))
+    found = np.zeros((4, 4))
+    np.put_along_axis(found, out.forward.indices, out.forward.probs, axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    partition = tuple(np.log(3.0) + logsumexp(logits, axis=axis) for axis in (1, 0))  # two thirds lie elsewhere
+    less = sf.refine(given, kg, kg, combine="joint", beta=2.0, evidence_weight=0.0, log_partition=partition)
+    np.testing.assert_allclose(less.forward.probs, out.forward.probs / 3, rtol=1e-5)
+
+
+def test_seeds_stay_certain_and_their_entities_are_taken(pair):
+    out = sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, combine="joint")
+    sources, targets = pair.train.T
+    assert (out.forward.indices[sources, 0] == targets).all() and (out.forward.probs[sources, 0] == 1).all()
+    assert (out.forward.indices[sources, 1:] == -1).all()
+    others = np.setdiff1d(np.arange(pair.kg1.num_entities), sources)
+    assert not np.isin(out.forward.indices[others], targets).any()
+    assert not np.isin(out.pairs[:, 0], sources).any()
+
+
+def test_few_seeds_find_more_than_the_encoder_and_than_one_direction_at_a_time(pair):
+    given = demo.candidates(pair)
+    joint, product = (
+        sf.refine(given, pair.kg1, pair.kg2, seeds=pair.train, combine=combine) for combine in ("joint", "product")
+    )
+    encoder, alone, together = (sf.evaluate(x, pair.test).hit1 for x in (given, product, joint))
+    assert together > alone > encoder
+
+
+@pytest.mark.parametrize("backend", ["native", "numba"])
+def test_every_backend_refines_as_the_reference_does(pair, backend):
+    if not sf.backends()[backend].usable:
+        pytest.skip(sf.backends()[backend].detail)
+    given = demo.candidates(pair, k=4)
+    options = {"seeds": pair.train, "combine": "joint", "sweeps": 2, "proposals": 3}
+    found, expected = (
+        sf.refine(given, pair.kg1, pair.kg2, backend=name, **options) for name in (backend, "reference")
+    )
+    np.testing.assert_allclose(found.forward.probs, expected.forward.probs, rtol=1e-3, atol=1e-5)
+    assert (found.forward.indices == expected.forward.indices).mean() > 0.99
+
+
+def test_scores_of_proposals_come_from_the_search():
+    rng = np.random.default_rng(1)
+    emb1, emb2 = rng.standard_normal((2, 40, 8))
+    cand = sf.topk(emb1, emb2, 5, csls=3)
+    rows = np.repeat(np.arange(40), 5)
+    np.testing.assert_allclose(cand.score(rows, cand.forward.indices.ravel()), cand.forward.scores.ravel(), atol=1e-6)
+    other = sf.topk(emb1.astype(np.float32) * 1e-20, emb2 * 1e20, 5, csls=0, metric="cosine")
+    np.testing.assert_allclose(other.score(rows, other.forward.indices.ravel()), other.forward.scores.ravel(), atol=1e-5)
+
+
+def test_tensors_in_tensors_out(pair):
+    torch = pytest.importorskip("torch")
+    emb1, emb2 = (torch.from_numpy(np.asarray(e, dtype=np.float32)) for e in demo.encode(pair))
+    step = sf.Refiner(pair.kg1, pair.kg2, pair.train)
+    pairs = step(emb1, emb2)
+    assert isinstance(pairs, torch.Tensor) and pairs.shape[1] == 2 and len(pairs) > 0
+    assert isinstance(step.refinement.forward.probs, torch.Tensor)
+
+
+def test_rows_with_too_many_pairs_keep_the_best(pair, monkeypatch):
+    monkeypatch.setattr("stea_fast.joint.WIDEST", 3)
+    given = demo.candidates(pair)
+    rankings = [(np.asarray(r.indices), np.asarray(r.scores)) for r in (given.forward, given.backward)]
+    joint = JointRefinement(
+        pair.kg1, pair.kg2, pair.train, prior_of(rankings, 5.0, None, None), None, Options(combine="joint")
+    )
+    joint.run(2)
+    assert np.bincount(joint.pairs.rows).max() == 3
+    first = joint.forward(3).indices[:, 0]
+    assert (first >= 0).mean() > 0.9
+
+
+def test_options_that_do_not_go_together_are_refused(pair):
+    given = demo.candidates(pair)
+    for options in ({"evidence": "argmax"}, {"blanket": "full"}, {"calibrate": "minmax"}):
+        with pytest.raises(ValueError, match="combine='joint' takes"):
+            sf.refine(given, pair.kg1, pair.kg2, combine="joint", **options)
+    with pytest.raises(ValueError, match="both directions"):
+        sf.refine(tuple(given.forward), pair.kg1, pair.kg2, combine="joint")
+    with pytest.raises(ValueError, match="proposals"):
+        sf.refine(given, pair.kg1, pair.kg2, combine="joint", proposals=-1)
+
+
+def test_the_schedule_is_followed_and_checked(pair):
+    schedule = sf.Schedule(evidence_weights=[8, 2], thresholds=[0.3], final_weight=5.0, final_threshold=0.1)
+    weights = [schedule.options(number, last=number == 3)["evidence_weight"] for number in range(4)]
+    assert weights == [8, 2, 2, 5.0]
+    assert schedule.options(7, last=False)["threshold"] == 0.3
+    with pytest.raises(ValueError, match="evidence_weights is empty"):
+        sf.Schedule(evidence_weights=[])
+    with pytest.raises(ValueError, match="thresholds"):
+        sf.Schedule(thresholds=[-0.1])
+
+
