@@ -6,7 +6,6 @@ the loop reads the history.
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,10 +15,10 @@ import numpy as np
 
 from stea_fast import _validate
 from stea_fast._arrays import to_numpy
-from stea_fast._progress import steps
 from stea_fast.checkpoint import Checkpoint
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
+from stea_fast.encoders.checked import checked_embeddings, epochs_of, train
 from stea_fast.monitor import Monitor
 from stea_fast.oracle import oracle_relations
 from stea_fast.refinement import Refinement, refine
@@ -65,7 +64,7 @@ class SelfTraining:
         encoder_options: options of the encoder's class.
         seed, device: of the encoder.
         checkpoint: a folder: after every training the state is written there, and a run that finds one of the same
-            data and options continues from it.
+            data and options continues from it, to the same bits on the same machine with as many threads.
         callbacks: functions called with every `Round`.
         progress: True shows progress of training and search, False none, None (default) only on a terminal.
     """
@@ -96,6 +95,7 @@ class SelfTraining:
         progress: bool | None = None,
     ) -> None:
         defaults = PRESETS[_validate.choice(preset, "preset", tuple(PRESETS))]
+        _check_graphs(pair)
         self.pair = pair
         self.method = _validate.choice(method, "method", METHODS)
         self.rounds = _validate.count(defaults["rounds"] if rounds is None else rounds, "rounds", maximum=1000)
@@ -119,8 +119,8 @@ class SelfTraining:
             if isinstance(chosen, str)
             else chosen
         )
-        self.first_epochs = _epochs(first_epochs, "first_epochs", self.encoder)
-        self.round_epochs = _epochs(round_epochs, "round_epochs", self.encoder)
+        self.first_epochs = epochs_of(first_epochs, "first_epochs", self.encoder)
+        self.round_epochs = epochs_of(round_epochs, "round_epochs", self.encoder)
         settings = {
             "encoder": chosen if isinstance(chosen, str) else type(chosen).__name__,
             "encoder_options": {name: repr(value) for name, value in (encoder_options or {}).items()},
@@ -145,7 +145,8 @@ class SelfTraining:
             number = len(state.history)
             last = self.method == "supervised" or number >= self.rounds
             with state.stage("topk"):
-                embeddings = _checked_embeddings(self.encoder, self.pair)
+                embeddings = checked_embeddings(self.encoder, self.pair.kg1, self.pair.kg2)
+                self._save(state)  # not before: a state without usable embeddings must not replace the last good one
                 beta = None if self.schedule is None or len(self.held_out) else self.schedule.beta
                 candidates = topk(*embeddings, self.k, self.csls, beta=beta, progress=self.progress)
             with state.stage("select"):
@@ -164,7 +165,9 @@ class SelfTraining:
 
     def _train(self, state: State, pairs: np.ndarray, epochs: int) -> None:
         with state.stage("train"):
-            _fit(self.encoder, pairs, epochs, self.progress)
+            train(self.encoder, pairs, epochs, self.progress)
+
+    def _save(self, state: State) -> None:
         if self.checkpoint is not None:
             measured = {"seconds": state.seconds, "stage_mb": state.stage_mb}
             self.checkpoint.save(self.encoder.state(), state.pairs, state.history, measured)
@@ -204,6 +207,12 @@ class SelfTraining:
         return None, to_numpy(found[0], "pairs"), to_numpy(found[1], "scores")
 
 
+def _check_graphs(pair: Pair) -> None:
+    for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
+        if graph.num_triples == 0:
+            raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
+
+
 def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Seeds to train on, and seeds held out for calibration."""
     if len(pair.train) == 0:
@@ -212,34 +221,6 @@ def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.nda
     order = np.random.default_rng(seed).permutation(len(pair.train))
     held_out = np.concatenate([pair.train[np.sort(order[:count])], pair.valid])
     return pair.train[np.sort(order[count:])], held_out
-
-
-def _epochs(given: int | None, name: str, encoder: Any) -> int:
-    epochs = getattr(encoder, name, None) if given is None else given
-    if epochs is None:
-        raise ValueError(f"{name} must be given: the encoder {type(encoder).__name__} has no default")
-    return _validate.count(epochs, name)
-
-
-def _fit(encoder: Encoder, pairs: np.ndarray, epochs: int, progress: bool | None) -> None:
-    """Train, with progress if the encoder can report it."""
-    if "progress" not in inspect.signature(encoder.fit).parameters:
-        encoder.fit(pairs, epochs)
-        return
-    with steps(progress, float(epochs), f"training on {len(pairs):,} pairs") as step:
-        encoder.fit(pairs, epochs, progress=lambda done, total: step(1.0))
-
-
-def _checked_embeddings(encoder: Encoder, pair: Pair) -> tuple[Any, Any]:
-    embeddings = encoder.embeddings()
-    try:
-        shapes = [tuple(side.shape) for side in embeddings]
-    except (TypeError, AttributeError):
-        raise TypeError("the encoder's embeddings() must return two matrices") from None
-    rows = [pair.kg1.num_entities, pair.kg2.num_entities]
-    if len(shapes) != 2 or [shape[0] for shape in shapes if len(shape) == 2] != rows:
-        raise ValueError(f"the encoder must give a row per entity, {rows[0]} and {rows[1]}; got shapes {shapes}")
-    return embeddings[0], embeddings[1]
 
 
 def _usual_score(candidates: TopK, seeds: np.ndarray) -> float:

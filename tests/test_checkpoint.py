@@ -55,6 +55,7 @@ class Learner:
 
 def training(pair, folder, **options):
     stop_after = options.pop("stop_after", None)
+    options.setdefault("schedule", sf.Schedule(thresholds=[0.0]))  # a learner of random vectors is never sure
     return sf.SelfTraining(pair, Learner(pair, stop_after), rounds=ROUNDS, checkpoint=folder, **options)
 
 

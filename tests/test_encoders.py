@@ -205,6 +205,19 @@ def test_a_sample_of_all_entities_is_training_without_one(pair):
         make("dual_amn", pair, num_negatives=0)
 
 
+def test_parts_are_joined_to_unit_rows():
+    generator = torch.Generator().manual_seed(0)
+    parts = [torch.randn(50, width, generator=generator).requires_grad_() for width in (3, 8, 5)]
+    weight = torch.randn(50, 16, generator=generator)
+    fast = _ops.joined_units(tuple(parts))
+    normalize = torch.nn.functional.normalize
+    slow = normalize(torch.cat([normalize(part, dim=1) for part in parts], dim=1), dim=1)
+    assert torch.allclose(fast, slow, atol=1e-6)
+    for a, b in zip(gradients((fast * weight).sum(), parts), gradients((slow * weight).sum(), parts), strict=True):
+        assert close(a, b, 1e-5)
+    assert not _ops.joined_units((torch.zeros(2, 3), torch.zeros(2, 3))).any()
+
+
 def test_ranking_loss_equals_the_formula():
     generator = torch.Generator().manual_seed(0)
     z = torch.randn(50, 7, generator=generator).requires_grad_()

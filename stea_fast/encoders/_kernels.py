@@ -71,6 +71,29 @@ def sddmm(indptr, columns, a, b, out, begin, end):
 
 
 @kernel
+def unit_rows(x, scale, out, start, norms, begin, end):
+    """out[i, start …] = scale · x[i] / ‖x[i]‖, and the norms; a zero row stays zero."""
+    for i in range(begin, end):
+        row, target = x[i], out[i, start : start + x.shape[1]]
+        norms[i] = max(np.sqrt(dot(row, row)), np.float32(1e-12))
+        factor = scale / norms[i]
+        for c in range(len(row)):
+            target[c] = factor * row[c]
+
+
+@kernel
+def unit_rows_backward(out, scale, grad, start, norms, d_x, begin, end):
+    """d_x = scale / ‖x‖ · (g − (y·g) y), y the unit row that is in `out` times scale."""
+    width = d_x.shape[1]
+    for i in range(begin, end):
+        y, g, row = out[i, start : start + width], grad[i, start : start + width], d_x[i]
+        factor = scale / norms[i]
+        along = factor * dot(y, g) / (scale * scale)
+        for c in range(width):
+            row[c] = factor * g[c] - along * y[c]
+
+
+@kernel
 def keep(x, draws, limit, scale, out, begin, end):
     """out = x · scale where draws ≥ limit, otherwise 0."""
     for i in range(begin, end):

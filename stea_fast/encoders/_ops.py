@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
 
 from stea_fast.encoders import _kernels
 from stea_fast.encoders._graph import Entries, row_starts
@@ -124,6 +126,42 @@ def _spmm(pattern: SymmetricPattern, values: np.ndarray, x: torch.Tensor) -> tor
     return out
 
 
+def joined_units(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """[N, Σ d]: the rows of all parts [N, d] scaled to one length and side by side, so that the whole is a unit row."""
+    if parts[0].device.type == "cpu":
+        return _JoinedUnits.apply(*parts)  # type: ignore[no-untyped-call]
+    return torch.cat([normalize(part, dim=1) for part in parts], dim=1) * len(parts) ** -0.5
+
+
+class _JoinedUnits(torch.autograd.Function):
+    """One pass over every part, where torch would make a dozen over matrices of this size."""
+
+    @staticmethod
+    def forward(ctx: Any, *parts: torch.Tensor) -> torch.Tensor:
+        ctx.starts = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
+        out, norms = parts[0].new_empty(len(parts[0]), ctx.starts[-1]), parts[0].new_empty(len(parts), len(parts[0]))
+        ctx.scale, filled = np.float32(len(parts) ** -0.5), out.numpy()
+        for start, part, norm in zip(ctx.starts, parts, norms.numpy(), strict=False):
+            arrays = part.detach().contiguous().numpy(), ctx.scale, filled, start, norm
+            _over_rows(_kernels.unit_rows, arrays, len(out))
+        ctx.save_for_backward(out, norms)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        (out, norms), grad, results = ctx.saved_tensors, grads[0].contiguous().numpy(), []
+        for number, (start, end) in enumerate(pairwise(ctx.starts)):
+            results.append(out.new_empty(len(out), end - start))
+            arrays = out.numpy(), ctx.scale, grad, start, norms[number].numpy(), results[-1].numpy()
+            _over_rows(_kernels.unit_rows_backward, arrays, len(out))
+        return tuple(results)
+
+
+def _over_rows(function: Any, arrays: tuple[Any, ...], size: int) -> None:
+    """Run a kernel whose rows cost the same."""
+    run_blocks(lambda begin, end: function(*arrays, begin, end), _kernels.row_blocks(np.arange(size + 1)))
+
+
 class _Keep(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, draws: torch.Tensor, limit: int, scale: float) -> torch.Tensor:
@@ -140,7 +178,7 @@ def _kept(x: torch.Tensor, draws: torch.Tensor, limit: int, scale: float) -> tor
         return x * (draws >= limit) * scale
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     arrays = x.detach().contiguous().numpy(), draws.numpy(), np.int16(limit), np.float32(scale), out.numpy()
-    run_blocks(lambda a, b: _kernels.keep(*arrays, a, b), _kernels.row_blocks(np.arange(len(x) + 1)))
+    _over_rows(_kernels.keep, arrays, len(x))
     return out
 
 

@@ -10,7 +10,7 @@ from torch.nn.functional import leaky_relu, normalize
 
 from stea_fast.encoders import _alinet_graph as structure
 from stea_fast.encoders._graph import joint_triples
-from stea_fast.encoders._ops import SparseMatrix, SymmetricPattern
+from stea_fast.encoders._ops import SparseMatrix, SymmetricPattern, joined_units
 from stea_fast.encoders._reflection import segment_softmax
 from stea_fast.encoders._training import TrainedEncoder
 from stea_fast.encoders.base import check_state
@@ -111,7 +111,7 @@ class AliNet(TrainedEncoder):
     @staticmethod
     def _joined(levels: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> torch.Tensor:
         x, first, second = levels
-        return normalize(torch.cat([normalize(level, dim=1) for level in (first, second, x)], dim=1), dim=1)
+        return joined_units((first, second, x))
 
     def _begin(self, pairs: torch.Tensor) -> None:
         held_out = int(VALID * len(pairs))

@@ -1,0 +1,50 @@
+"""Using an encoder, whoever wrote it: what it lacks or gets wrong is an error that names it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from stea_fast import _validate
+from stea_fast._arrays import to_numpy
+from stea_fast._progress import steps
+from stea_fast.encoders.base import Encoder
+from stea_fast.graph import KG
+
+
+def epochs_of(given: int | None, name: str, encoder: Any) -> int:
+    """The epochs that were asked for, or else the encoder's own."""
+    epochs = getattr(encoder, name, None) if given is None else given
+    if epochs is None:
+        raise ValueError(f"{name} must be given: the encoder {type(encoder).__name__} has no default")
+    return _validate.count(epochs, name)
+
+
+def train(encoder: Encoder, pairs: np.ndarray, epochs: int, progress: bool | None) -> None:
+    """Train, with progress if the encoder can report it."""
+    if "progress" not in inspect.signature(encoder.fit).parameters:
+        encoder.fit(pairs, epochs)
+        return
+    with steps(progress, float(epochs), f"training on {len(pairs):,} pairs") as step:
+        encoder.fit(pairs, epochs, progress=lambda done, total: step(1.0))
+
+
+def checked_embeddings(encoder: Encoder, kg1: KG, kg2: KG) -> tuple[Any, Any]:
+    """Two finite matrices with a row per entity and equally many columns."""
+    embeddings = encoder.embeddings()
+    try:
+        shapes = [tuple(side.shape) for side in embeddings]
+    except (TypeError, AttributeError):
+        raise TypeError("the encoder's embeddings() must return two matrices") from None
+    rows = [kg1.num_entities, kg2.num_entities]
+    if len(shapes) != 2 or [shape[0] for shape in shapes if len(shape) == 2] != rows:
+        raise ValueError(f"the encoder must give a row per entity, {rows[0]} and {rows[1]}; got shapes {shapes}")
+    if shapes[0][1] != shapes[1][1]:
+        raise ValueError(f"the encoder must give both graphs equally many columns; got shapes {shapes}")
+    for name, side in zip(("kg1", "kg2"), embeddings, strict=True):
+        finite = np.isfinite(to_numpy(side, name)).all(axis=1)
+        if not finite.all():
+            raise ValueError(f"the encoder's embeddings of {name} hold NaN or infinity, first in row {finite.argmin()}")
+    return embeddings[0], embeddings[1]
