@@ -29,7 +29,7 @@ class Schedule:
     beta: float = 15.0
     evidence_weights: Sequence[float] = (16.0, 4.0, 2.0, 1.0)
     thresholds: Sequence[float] = (0.5, 0.8, 0.9)
-    final_weight: float = 2.0
+    final_weight: float = 4.0
     final_threshold: float = 0.5
     sweeps: int = 10
 
