@@ -41,23 +41,5 @@ def encoder_class(name: str) -> type[Any]:
 
 
 def make(name: str, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", **options: Any) -> Encoder:
-    """An encoder by name, for this pair of graphs. `options` are those of its class.
-
-    Names joined by "+" give several side by side (`combined.Combined`); `options` then hold a dictionary for each of
-    them by its name, and `weights`.
-    """
-    if "+" not in name:
-        return encoder_class(name)(kg1, kg2, seed=seed, device=device, **options)
-    from stea_fast.encoders.combined import Combined
-
-    weights = options.pop("weights", None)
-    names = name.split("+")
-    unknown = sorted(options.keys() - set(names))
-    if unknown:
-        raise TypeError(f"encoder {name!r} has no part {', '.join(unknown)} to give options to")
-    # Propagation, which trains nothing, knows no other device.
-    where = {part: "cpu" if part == "propagation" else device for part in names}
-    parts = {
-        part: encoder_class(part)(kg1, kg2, seed=seed, device=where[part], **options.get(part, {})) for part in names
-    }
-    return Combined(parts, weights)
+    """An encoder by name, for this pair of graphs. `options` are those of its class."""
+    return encoder_class(name)(kg1, kg2, seed=seed, device=device, **options)
