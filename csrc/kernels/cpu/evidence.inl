@@ -7,13 +7,17 @@ struct Block {
     Quad odd;
 };
 
+// The key of a node is twice its shift: the place of a slot in units of eight bytes, which an address can hold.
+static inline const PairSlot* slot_of(const PairSlot* slots, const Node& node) {
+    return reinterpret_cast<const PairSlot*>(reinterpret_cast<const uint64_t*>(slots) + node.key);
+}
+
 // Without a jump: whether a pair is stored cannot be predicted.
 static inline Block block_of(const PairSlot* slots, const Node* nodes, int32_t relation) {
+#ifdef __SSE2__
+    const auto slot = [&](int i) { return _mm_load_si128(reinterpret_cast<const __m128i*>(slot_of(slots, nodes[i]))); };
+#endif
 #ifdef __AVX2__
-    const auto slot = [&](int i) {
-        return _mm_load_si128(
-            reinterpret_cast<const __m128i*>(reinterpret_cast<const uint64_t*>(slots) + nodes[i].key));
-    };
     const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(slot(0)), slot(1), 1);
     const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(slot(2)), slot(3), 1);
     const __m256i wanted = _mm256_set1_epi32(relation);
@@ -24,10 +28,6 @@ static inline Block block_of(const PairSlot* slots, const Node* nodes, int32_t r
     const __m256 x = _mm256_mul_ps(strengths, weights);
     return {_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1)};
 #elif defined(__SSE2__)
-    const auto slot = [&](int i) {
-        return _mm_load_si128(
-            reinterpret_cast<const __m128i*>(reinterpret_cast<const uint64_t*>(slots) + nodes[i].key));
-    };
     const auto x_of = [](__m128i low, __m128i high, __m128i wanted, __m128 weights) {
         const __m128i same = _mm_cmpeq_epi32(_mm_unpackhi_epi64(low, high), wanted);
         return _mm_mul_ps(_mm_castsi128_ps(_mm_and_si128(_mm_unpacklo_epi64(low, high), same)), weights);
@@ -40,7 +40,7 @@ static inline Block block_of(const PairSlot* slots, const Node* nodes, int32_t r
 #else
     Block block;
     for (int i = 0; i < 4; ++i) {
-        const PairSlot& slot = slots[nodes[i].key / 2];
+        const PairSlot& slot = *slot_of(slots, nodes[i]);
         const float weight = slot.relation == relation ? nodes[i].weight : 0.0f;
         Quad& half = i % 2 == 0 ? block.even : block.odd;
         half[i / 2 * 2] = slot.strength.source * weight;
