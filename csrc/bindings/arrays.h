@@ -38,9 +38,10 @@ struct GraphArrays {
     GraphView view(const char* name) const {
         expect(indptr.size() >= 1, std::string(name) + " has an empty indptr");
         const int64_t num_entities = indptr.size() - 1;
-        const int32_t* packed = data_of(edges, "edges", 2 * indptr.at(num_entities));
+        const int64_t num_edges = indptr.at(num_entities);
+        const int32_t* packed = data_of(edges, "edges", 2 * num_edges);
         static_assert(sizeof(Edge) == 2 * sizeof(int32_t));
-        return {indptr.data(), reinterpret_cast<const Edge*>(packed), num_entities};
+        return {indptr.data(), reinterpret_cast<const Edge*>(packed), num_entities, num_edges};
     }
 };
 

@@ -25,6 +25,7 @@ struct RelationSide {
 struct StrengthOverlay {
     std::vector<uint32_t> shift;
     std::vector<uint32_t> rank;
+    std::vector<int32_t> relation_at;
     std::vector<PairSlot> slots;
 };
 

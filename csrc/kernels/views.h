@@ -15,6 +15,7 @@ struct GraphView {
     const int64_t* indptr;  // [num_entities + 1]
     const Edge* edges;      // [num_edges]
     int64_t num_entities;
+    int64_t num_edges;
 };
 
 // Sparse rows of beliefs w(n, n'): row n holds its believed targets, no target twice.
@@ -46,19 +47,21 @@ struct Strength {
 // A stored pair (r, r'), or a free slot. Sixteen bytes: the kernels load it as one vector.
 struct alignas(16) PairSlot {
     Strength strength;
-    int32_t relation;        // r, -1 = free
+    int32_t relation;        // r', -1 = free
     int32_t relation_again;  // the same, so that one comparison masks two lanes
 };
 
 // Sparse (r, r') -> Strength, seen from one of the graphs.
 //
 // The rows of the sparse matrix are laid over each other, each shifted so that no two stored pairs meet:
-// pair (r, r') is at slots[shift[r] + rank[r']] or nowhere. One read and one comparison find it, and the table is
-// little larger than the pairs it holds, so it stays in a cache near the core.
+// pair (r, r') is at slots[shift[r] + rank[r']] or nowhere. No two rows have the same shift, so the slot holds (r, r')
+// if it holds any pair of r'. One read and one comparison find it, and the table is little larger than the pairs
+// it holds, so it stays in a cache near the core.
 struct RelationTableView {
     const PairSlot* slots;
     const uint32_t* shift;        // [2R]
     const uint32_t* rank;         // [2R'] by the number of stored pairs
+    const int32_t* relation_at;   // [largest shift + 1] r of a shift
     const float* source_default;  // [2R] strength.source of pairs that are not stored
     const float* target_default;  // [2R'] strength.target of pairs that are not stored
     bool has_defaults;            // false: pairs that are not stored say nothing

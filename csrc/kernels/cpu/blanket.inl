@@ -15,6 +15,7 @@ static void reserve_groups(BlanketScratch& scratch, int64_t bound) {
     scratch.product.reserve(bound);
     scratch.reached.reserve(bound);
     scratch.group_of.reserve(bound);
+    scratch.shift.reserve(bound);
 }
 
 // Files every belief of every neighbour but the row itself as a group, once per edge to the neighbour:
@@ -22,6 +23,7 @@ static void reserve_groups(BlanketScratch& scratch, int64_t bound) {
 // Seen from the neighbour, the edge runs the other way: nodes carry the inverse relation.
 static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t degree, int64_t row,
                            BlanketScratch& scratch) {
+    int64_t nodes = 0;
     int64_t groups = 0;
     int64_t first_group = 0;
     for (int32_t j = 0; j < degree; ++j) {
@@ -34,10 +36,10 @@ static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t d
             groups += count;
         }
         const int32_t relation = inverse(edges[j].relation, args.num_source_relations);
-        const int64_t first_node = scratch.neighborhood.num_nodes;
-        file_beliefs(scratch.neighborhood, args.beliefs, neighbor, relation, args.relations.shift[relation]);
-        for (int64_t b = 0; b < count; ++b) {
-            scratch.group_of.data[first_node + b] = static_cast<int32_t>(first_group + b);
+        file_beliefs<1>(scratch.neighborhood, args.beliefs, neighbor, static_cast<uint32_t>(nodes));
+        for (int64_t b = 0; b < count; ++b, ++nodes) {
+            scratch.shift.data[nodes] = args.relations.shift[relation];
+            scratch.group_of.data[nodes] = static_cast<int32_t>(first_group + b);
             scratch.weight.data[first_group + b] = args.beliefs.weights[first + b];
             scratch.rest.data[first_group + b] = args.belief_evidence[first + b];
             scratch.product.data[first_group + b] = 1.0;
@@ -50,15 +52,16 @@ static int64_t file_groups(const BlanketArgs& args, const Edge* edges, int64_t d
 template <typename Visit>
 static inline void visit_groups(const BlanketArgs& args, const BlanketScratch& scratch, int64_t position,
                                 Visit&& visit) {
-    const Node* nodes = scratch.neighborhood.nodes.data;
-    const HitRange hits = hits_of(scratch.neighborhood, position);
+    const NeighborhoodScratch& neighborhood = scratch.neighborhood;
+    const HitRange hits = hits_of(neighborhood, position);
     for (int64_t i = hits.begin; i < hits.end; ++i) {
-        const Edge hit = scratch.neighborhood.hits.data[i];
-        const NodeList list = scratch.neighborhood.lists.data[hit.neighbor];
-        const int32_t relation = inverse(hit.relation, args.num_target_relations);
-        int32_t n = list.first;
-        for (int32_t left = list.length; left > 0; --left, n = nodes[n].next) {
-            visit(scratch.group_of.data[n], strength_of(args.relations, nodes[n].shift, nodes[n].label, relation));
+        const int32_t relation = inverse(neighborhood.hit_relations.data[i], args.num_target_relations);
+        for (uint32_t place = neighborhood.hit_places.data[i]; place > 0;
+             place = neighborhood.heads.data[block_before(place)].earlier) {
+            for (uint32_t n = block_before(place) * kBlock; n < place; ++n) {
+                const uint32_t node = neighborhood.nodes.data[n].key;
+                visit(scratch.group_of.data[node], strength_of(args.relations, scratch.shift.data[node], relation));
+            }
         }
     }
 }

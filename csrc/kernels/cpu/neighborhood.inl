@@ -5,6 +5,9 @@
 // The inner loops have no unpredictable branch where one can be avoided: whether a target is filed is a
 // coin toss to the branch predictor, and a wrong guess costs more than the work it would save.
 
+// The compiler takes a function that only prefetches for one without effect, and leaves its calls out.
+#define PREFETCHING __attribute__((always_inline)) static inline
+
 static inline int32_t number(Numbering& numbering, int32_t value) {
     const int32_t known = numbering.number_of.data[value];
     const int32_t next = static_cast<int32_t>(numbering.size);
@@ -21,26 +24,15 @@ static inline void forget_numbers(Numbering& numbering) {
     numbering.size = 0;
 }
 
-// Sends for what the next row will read first: the beliefs of its neighbours ...
-static void prefetch_beliefs(const GraphView& source, const BeliefsView& beliefs, int64_t row) {
-    constexpr int64_t kMostEdges = 32;  // a hub would only push out what is still needed
-    const int64_t begin = source.indptr[row];
-    const int64_t end = source.indptr[row + 1];
-    for (int64_t j = begin; j < end && j < begin + kMostEdges; ++j) {
-        const int64_t first = beliefs.indptr[source.edges[j].neighbor];
-        const int64_t last = beliefs.indptr[source.edges[j].neighbor + 1] - 1;
-        __builtin_prefetch(beliefs.targets + first);
-        __builtin_prefetch(beliefs.targets + last);
-        __builtin_prefetch(beliefs.weights + first);
-        __builtin_prefetch(beliefs.weights + last);
-    }
-}
-
-// ... and the edges of its candidates.
-static void prefetch_edges(const GraphView& target, const int32_t* entities, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-        if (entities[i] >= 0) __builtin_prefetch(target.edges + target.indptr[entities[i]]);
-    }
+// Sends for the beliefs of the neighbour that comes some edges later, in this row or in one of the next.
+PREFETCHING void prefetch_beliefs(const GraphView& source, const BeliefsView& beliefs, int64_t edge) {
+    constexpr int64_t kAhead = 12;
+    if (edge + kAhead >= source.num_edges) return;
+    const int64_t first = beliefs.indptr[source.edges[edge + kAhead].neighbor];
+    __builtin_prefetch(beliefs.targets + first);
+    __builtin_prefetch(beliefs.targets + first + 9);
+    __builtin_prefetch(beliefs.weights + first);
+    __builtin_prefetch(beliefs.weights + first + 9);
 }
 
 // The number of nodes that the edges file.
@@ -52,42 +44,42 @@ static int64_t count_beliefs(const BeliefsView& beliefs, const Edge* begin, cons
     return total;
 }
 
-// Files one node per belief of `neighbor`. reserve_nodes() has made room.
+typedef uint64_t BlockWords __attribute__((vector_size(kBlock * sizeof(Node))));
+
+// Files one node per belief of `neighbor`, the first with the key `key` and each further one with kStep more.
+// reserve_nodes() has made room.
+template <uint32_t kStep = 0>
 static inline void file_beliefs(NeighborhoodScratch& scratch, const BeliefsView& beliefs, int32_t neighbor,
-                                int32_t label, uint32_t shift) {
-    uint8_t* __restrict present = scratch.present.data;
-    NodeList* __restrict lists = scratch.lists.data;
-    int32_t* __restrict filed = scratch.filed.data + scratch.num_filed;
+                                uint64_t key) {
+    uint32_t* __restrict place_of = scratch.place_of.data;
     Node* __restrict nodes = scratch.nodes.data;
-    const int32_t* __restrict target_of = beliefs.targets;
-    const float* __restrict weight_of = beliefs.weights;
-    int64_t new_targets = 0;
-    int64_t n = scratch.num_nodes;
+    BlockHead* __restrict heads = scratch.heads.data;
+    const auto* __restrict targets = reinterpret_cast<const uint32_t*>(beliefs.targets);
+    const auto* __restrict weights = reinterpret_cast<const uint32_t*>(beliefs.weights);
+    uint32_t top = scratch.num_places;
     const int64_t end = beliefs.indptr[neighbor + 1];
-    for (int64_t i = beliefs.indptr[neighbor]; i < end; ++i, ++n) {
-        const auto target = static_cast<uint32_t>(target_of[i]);
-        const NodeList list = lists[target];
-        nodes[n].weight = weight_of[i];
-        nodes[n].label = label;
-        nodes[n].next = list.first;
-        nodes[n].shift = shift;
-        lists[target] = NodeList{static_cast<int32_t>(n), list.length + 1};
-        filed[new_targets] = static_cast<int32_t>(target);
-        new_targets += list.length == 0;
-        present[target] = 1;
+    for (int64_t i = beliefs.indptr[neighbor]; i < end; ++i, key += kStep) {
+        const uint32_t target = targets[i];
+        const uint32_t next = place_of[target];
+        // All bits set, or none: a choice would be compiled to a jump that cannot be predicted.
+        const uint32_t is_new = 0u - ((next % kBlock) == 0);
+        const uint32_t place = next ^ ((next ^ top) & is_new);
+        const BlockWords empty = {};
+        __builtin_memcpy(nodes + top, &empty, sizeof empty);
+        heads[top / kBlock] = BlockHead{next, target};
+        top += kBlock & is_new;
+        const uint64_t node = key | static_cast<uint64_t>(weights[i]) << 32;
+        __builtin_memcpy(nodes + place, &node, sizeof node);
+        place_of[target] = place + 1;
     }
-    scratch.num_filed += new_targets;
-    scratch.num_nodes = n;
+    scratch.num_places = top;
 }
 
 static void forget_row(NeighborhoodScratch& scratch) {
-    for (int64_t i = 0; i < scratch.num_filed; ++i) {
-        const int32_t target = scratch.filed.data[i];
-        scratch.present.data[target] = 0;
-        scratch.lists.data[target] = NodeList{0, 0};
+    for (uint32_t block = 1; block < scratch.num_places / kBlock; ++block) {
+        scratch.place_of.data[scratch.heads.data[block].target] = 0;
     }
-    scratch.num_filed = 0;
-    scratch.num_nodes = 0;
+    scratch.num_places = kBlock;
     scratch.num_hits = 0;
     scratch.num_searched = 0;
 }
@@ -104,24 +96,28 @@ static inline int64_t lower_bound(const Edge* edges, int64_t begin, int64_t end,
     return begin;
 }
 
-static inline int64_t scan_edges(const Edge* __restrict edges, int64_t begin, int64_t end,
-                                 const uint8_t* __restrict present, Edge* __restrict hits) {
+static inline int64_t scan_edges(const Edge* __restrict edges, const Edge* end, const uint32_t* __restrict place_of,
+                                 uint32_t* __restrict places, int32_t* __restrict relations) {
     int64_t found = 0;
-    for (int64_t j = begin; j < end; ++j) {
-        const Edge edge = edges[j];
-        hits[found] = edge;
-        found += present[static_cast<uint32_t>(edge.neighbor)];
+    for (; edges < end; ++edges) {
+        const uint32_t place = place_of[static_cast<uint32_t>(edges->neighbor)];
+        places[found] = place;
+        relations[found] = edges->relation;
+        found += place != 0;
     }
     return found;
 }
 
 static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const NeighborhoodScratch& scratch,
-                            Edge* hits) {
+                            uint32_t* places, int32_t* relations) {
     int64_t found = 0;
-    for (int64_t i = 0; i < scratch.num_filed; ++i) {
-        const int32_t wanted = scratch.filed.data[i];
+    for (uint32_t block = 1; block < scratch.num_places / kBlock; ++block) {
+        const BlockHead head = scratch.heads.data[block];
+        if (head.earlier != 0) continue;  // not the first of its target
+        const auto wanted = static_cast<int32_t>(head.target);
         for (int64_t j = lower_bound(edges, begin, end, wanted); j < end && edges[j].neighbor == wanted; ++j) {
-            hits[found++] = edges[j];
+            places[found] = scratch.place_of.data[wanted];
+            relations[found++] = edges[j].relation;
         }
     }
     return found;
@@ -132,18 +128,39 @@ static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const
 // hub among the candidates of a leaf costs a few binary searches instead of its whole degree.
 static void find_hits(const GraphView& target, NeighborhoodScratch& scratch, const int32_t* candidates, int64_t count) {
     constexpr int64_t kSearchCost = 32;  // of one binary search, in scanned edges
+    const int64_t most_scanned = static_cast<int64_t>(scratch.num_places / kBlock - 1) * kSearchCost;
     scratch.hits_end.reserve(scratch.num_searched + count);
+    int64_t num_hits = scratch.num_hits;
     for (int64_t c = 0; c < count; ++c) {
-        const int64_t begin = candidates[c] < 0 ? 0 : target.indptr[candidates[c]];
-        const int64_t end = candidates[c] < 0 ? 0 : target.indptr[candidates[c] + 1];
-        scratch.reserve_hits(scratch.num_hits + end - begin);
-        Edge* hits = scratch.hits.data + scratch.num_hits;
-        const bool search = end - begin > scratch.num_filed * kSearchCost;
-        scratch.num_hits += search ? search_edges(target.edges, begin, end, scratch, hits)
-                                   : scan_edges(target.edges, begin, end, scratch.present.data, hits);
-        scratch.hits_end.data[scratch.num_searched++] = scratch.num_hits;
+        if (candidates[c] >= 0) {
+            const int64_t begin = target.indptr[candidates[c]];
+            const int64_t end = target.indptr[candidates[c] + 1];
+            if (num_hits + end - begin >= scratch.hit_places.capacity) scratch.reserve_hits(num_hits + end - begin);
+            uint32_t* places = scratch.hit_places.data + num_hits;
+            int32_t* relations = scratch.hit_relations.data + num_hits;
+            num_hits +=
+                __builtin_expect(end - begin > most_scanned, 0)
+                    ? search_edges(target.edges, begin, end, scratch, places, relations)
+                    : scan_edges(target.edges + begin, target.edges + end, scratch.place_of.data, places, relations);
+        }
+        scratch.hits_end.data[scratch.num_searched + c] = num_hits;
+    }
+    scratch.num_searched += count;
+    scratch.num_hits = num_hits;
+}
+
+// Sends for the edges of the candidates of the next row.
+PREFETCHING void prefetch_edges(const GraphView& target, const int32_t* entities, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        if (entities[i] < 0) continue;
+        const Edge* edges = target.edges + target.indptr[entities[i]];
+        __builtin_prefetch(edges);
+        __builtin_prefetch(edges + 8);
     }
 }
+
+// The block that ends at, or is filled up to, a place.
+static inline uint32_t block_before(uint32_t place) { return (place - 1) / kBlock; }
 
 // The hits of the candidate searched at position `index`.
 struct HitRange {
@@ -155,9 +172,8 @@ static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index
     return {index == 0 ? 0 : scratch.hits_end.data[index - 1], scratch.hits_end.data[index]};
 }
 
-static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t source_relation,
-                                   int32_t target_relation) {
+static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t target_relation) {
     const PairSlot& slot = table.slots[shift + table.rank[target_relation]];
-    if (slot.relation == source_relation) return slot.strength;
-    return Strength{table.source_default[source_relation], table.target_default[target_relation]};
+    if (slot.relation == target_relation) return slot.strength;
+    return Strength{table.source_default[table.relation_at[shift]], table.target_default[target_relation]};
 }

@@ -21,7 +21,7 @@ static uint64_t count_fan_out(const ProposalArgs& args, ProposalScratch& scratch
 
 static inline Strength strength_of(const RelationTableView& table, int32_t relation, int32_t target_relation) {
     const PairSlot& slot = table.slots[table.shift[relation] + table.rank[target_relation]];
-    if (slot.relation == relation) return slot.strength;
+    if (slot.relation == target_relation) return slot.strength;  // see RelationTableView: then it is the pair's slot
     if (!table.has_defaults) return Strength{0.0f, 0.0f};
     return Strength{table.source_default[relation], table.target_default[target_relation]};
 }

@@ -1,7 +1,6 @@
 static inline int64_t fixed_point(double value, double scale) { return static_cast<int64_t>(value * scale + 0.5); }
 
 constexpr int64_t kLanes = 4;
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
 static inline Lanes load_lanes(const double* values) {
     Lanes lanes;
@@ -42,6 +41,7 @@ static void count_denominators(const CountArgs& args, CountScratch& scratch, int
     double* row_weights = scratch.row_weights.data;
     for (int64_t i = 0; i < padded; ++i) row_weights[i] = i < count ? beliefs.weights[first + i] : 0.0;
     for (int64_t j = args.source.indptr[row]; j < args.source.indptr[row + 1]; ++j) {
+        prefetch_beliefs(args.source, beliefs, j);
         const Edge edge = args.source.edges[j];
         if (edge.relation >= args.num_source_relations) continue;
         const int64_t begin = beliefs.indptr[edge.neighbor];
@@ -60,16 +60,16 @@ static int32_t file_triples(const CountArgs& args, CountScratch& scratch, int64_
     for (int64_t j = begin; j < end; ++j) {
         if (edges[j].relation >= args.num_source_relations) continue;
         scratch.relations.data[triples] = edges[j].relation;
-        file_beliefs(scratch.neighborhood, args.beliefs, edges[j].neighbor, triples++, 0);
+        file_beliefs(scratch.neighborhood, args.beliefs, edges[j].neighbor, static_cast<uint32_t>(triples++));
     }
     return triples;
 }
 
 // Replaces the relations of the hits by columns, and sets one product per (column, triple) to 1.
 static void number_columns(CountScratch& scratch, int64_t triples) {
-    Edge* hits = scratch.neighborhood.hits.data;
+    int32_t* relations = scratch.neighborhood.hit_relations.data;
     for (int64_t i = 0; i < scratch.neighborhood.num_hits; ++i) {
-        hits[i].relation = number(scratch.columns, hits[i].relation);
+        relations[i] = number(scratch.columns, relations[i]);
     }
     const int64_t cells = triples * scratch.columns.size;
     scratch.products.reserve(cells);
@@ -79,17 +79,18 @@ static void number_columns(CountScratch& scratch, int64_t triples) {
 // Multiplies all the ways in which one statement is matched by one r' into their product.
 static void multiply_statements(const CountArgs& args, CountScratch& scratch, int64_t row, int64_t triples) {
     const NeighborhoodScratch& neighborhood = scratch.neighborhood;
-    const Node* nodes = neighborhood.nodes.data;
+    double* products = scratch.products.data;
     for (int64_t b = 0; b < neighborhood.num_searched; ++b) {
         const double weight = args.beliefs.weights[args.beliefs.indptr[row] + b];
         const HitRange hits = hits_of(neighborhood, b);
         for (int64_t i = hits.begin; i < hits.end; ++i) {
-            const Edge hit = neighborhood.hits.data[i];
-            const NodeList list = neighborhood.lists.data[hit.neighbor];
-            double* column = scratch.products.data + hit.relation * triples;
-            int32_t n = list.first;
-            for (int32_t left = list.length; left > 0; --left, n = nodes[n].next) {
-                column[nodes[n].label] *= 1.0 - weight * static_cast<double>(nodes[n].weight);
+            double* column = products + neighborhood.hit_relations.data[i] * triples;
+            for (uint32_t place = neighborhood.hit_places.data[i]; place > 0;
+                 place = neighborhood.heads.data[block_before(place)].earlier) {
+                for (uint32_t n = block_before(place) * kBlock; n < place; ++n) {
+                    const Node& node = neighborhood.nodes.data[n];
+                    column[node.key] *= 1.0 - weight * static_cast<double>(node.weight);
+                }
             }
         }
     }
@@ -113,7 +114,6 @@ void count_row(const CountArgs& args, CountScratch& scratch, int64_t row) {
     const int64_t first = args.beliefs.indptr[row];
     const int64_t count = args.beliefs.indptr[row + 1] - first;
     if (row + 1 < args.rows.end) {
-        prefetch_beliefs(args.source, args.beliefs, row + 1);
         const int64_t next = args.beliefs.indptr[row + 1];
         prefetch_edges(args.target, args.beliefs.targets + next, args.beliefs.indptr[row + 2] - next);
     }

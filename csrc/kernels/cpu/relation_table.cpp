@@ -99,7 +99,7 @@ class Bits {
     std::vector<uint64_t> words_;
 };
 
-// Finds for one row after the other a shift at which none of its columns is taken.
+// Finds for one row after the other a shift of its own at which none of its columns is taken.
 class Places {
   public:
     // The first shift that fits, counted from that of the row before: no shift is tried by many rows.
@@ -108,8 +108,9 @@ class Places {
         row_.clear();
         for (const uint32_t column : columns) row_.set(column);
         const size_t num_words = *std::max_element(columns.begin(), columns.end()) / 64 + 1;
-        while (!taken_.free_for(row_, num_words, cursor_)) ++cursor_;
+        while (shifts_.test(cursor_) || !taken_.free_for(row_, num_words, cursor_)) ++cursor_;
         for (const uint32_t column : columns) occupy(cursor_ + column);
+        shifts_.set(cursor_);
         return cursor_;
     }
 
@@ -120,8 +121,9 @@ class Places {
     size_t fill(uint32_t column) {
         while (taken_.test(gap_)) ++gap_;
         size_t place = std::max<size_t>(gap_, column);
-        while (taken_.test(place)) ++place;
+        while (taken_.test(place) || shifts_.test(place - column)) ++place;
         occupy(place);
+        shifts_.set(place - column);
         return place - column;
     }
 
@@ -131,6 +133,7 @@ class Places {
     }
 
     Bits taken_;
+    Bits shifts_;
     Bits row_;
     size_t cursor_ = 0;
     size_t gap_ = 0;  // everything before is taken
@@ -147,7 +150,7 @@ std::vector<size_t> by_length(const Pairs& pairs) {
 
 // Columns are ranked by their number of pairs, which makes rows dense at their beginning, and the longest rows
 // are placed first: the short ones fill the gaps.
-StrengthOverlay overlay(const Pairs& rows, const Pairs& columns) {
+StrengthOverlay overlay(const Pairs& rows, const Pairs& columns, bool has_defaults) {
     StrengthOverlay out;
     out.rank.assign(columns.num_rows(), 0);
     uint32_t next = 0;
@@ -155,21 +158,25 @@ StrengthOverlay overlay(const Pairs& rows, const Pairs& columns) {
     out.shift.assign(rows.num_rows(), 0);
     Places places;
     std::vector<uint32_t> ranks;
+    size_t free = 0;  // rows without pairs: one shift for all of them unless they have defaults to be told apart by
     for (const size_t row : by_length(rows)) {
-        if (rows.length(row) == 0) break;
         ranks.clear();
         for (size_t j = rows.indptr[row]; j < rows.indptr[row + 1]; ++j) {
             ranks.push_back(out.rank[static_cast<size_t>(rows.columns[j])]);
         }
-        out.shift[row] = static_cast<uint32_t>(places.take(ranks));
+        const size_t shift = ranks.empty() ? places.end() + free : places.take(ranks);
+        if (ranks.empty() && has_defaults) ++free;
+        out.shift[row] = static_cast<uint32_t>(shift);
     }
+    out.relation_at.assign(places.end() + free + 1, -1);
+    for (size_t row = 0; row < rows.num_rows(); ++row) out.relation_at[out.shift[row]] = static_cast<int32_t>(row);
     // Also what a row without the pair may read.
-    out.slots.assign(places.end() + columns.num_rows(), PairSlot{{0.0f, 0.0f}, -1, -1});
+    out.slots.assign(out.relation_at.size() + columns.num_rows(), PairSlot{{0.0f, 0.0f}, -1, -1});
     for (size_t row = 0; row < rows.num_rows(); ++row) {
-        const auto relation = static_cast<int32_t>(row);
         for (size_t j = rows.indptr[row]; j < rows.indptr[row + 1]; ++j) {
-            const size_t place = out.shift[row] + out.rank[static_cast<size_t>(rows.columns[j])];
-            out.slots[place] = {rows.strengths[j], relation, relation};
+            const int32_t column = rows.columns[j];
+            const size_t place = out.shift[row] + out.rank[static_cast<size_t>(column)];
+            out.slots[place] = {rows.strengths[j], column, column};
         }
     }
     return out;
@@ -190,15 +197,16 @@ RelationTable::RelationTable(const SparseView& sub12, const SparseView& sub21, c
     const auto size2 = static_cast<size_t>(side2.size);
     const Pairs pairs = joined(contained(sub12, side1, side2), transpose(contained(sub21, side2, side1), size1));
     const Pairs transposed = transpose(pairs, size2);
-    from1_ = overlay(pairs, transposed);
-    from2_ = overlay(transposed, pairs);
+    from1_ = overlay(pairs, transposed, has_defaults_);
+    from2_ = overlay(transposed, pairs, has_defaults_);
 }
 
 RelationTableView RelationTable::view(bool source_is_graph1) const {
     const StrengthOverlay& seen = source_is_graph1 ? from1_ : from2_;
     const std::vector<float>& source = source_is_graph1 ? default1_ : default2_;
     const std::vector<float>& target = source_is_graph1 ? default2_ : default1_;
-    return {seen.slots.data(), seen.shift.data(), seen.rank.data(), source.data(), target.data(), has_defaults_};
+    return {seen.slots.data(), seen.shift.data(), seen.rank.data(), seen.relation_at.data(),
+            source.data(),     target.data(),     has_defaults_};
 }
 
 }  // namespace stea

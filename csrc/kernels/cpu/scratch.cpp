@@ -26,10 +26,9 @@ void Buffer<T>::reserve(int64_t needed) {
 template struct Buffer<double>;
 template struct Buffer<int32_t>;
 template struct Buffer<int64_t>;
-template struct Buffer<uint8_t>;
+template struct Buffer<uint32_t>;
 template struct Buffer<Node>;
-template struct Buffer<NodeList>;
-template struct Buffer<Edge>;
+template struct Buffer<BlockHead>;
 template struct Buffer<Support>;
 
 Numbering::Numbering(int64_t range) {
@@ -39,20 +38,21 @@ Numbering::Numbering(int64_t range) {
 }
 
 NeighborhoodScratch::NeighborhoodScratch(int64_t num_targets) {
-    lists.reserve(num_targets);
-    std::fill_n(lists.data, num_targets, NodeList{0, 0});
-    present.reserve(num_targets);
-    std::fill_n(present.data, num_targets, uint8_t{0});
+    place_of.reserve(num_targets);
+    std::fill_n(place_of.data, num_targets, 0);
 }
 
 void NeighborhoodScratch::reserve_nodes(int64_t needed) {
-    if (needed > INT32_MAX) throw std::length_error("one entity has more than 2^31 (edge, belief) pairs");
-    nodes.reserve(needed);
-    filed.reserve(needed + 1);  // filing writes one target ahead before it knows whether it is new
+    const int64_t blocks = needed + 2;  // every node may need its own; the first is unused, and one is written ahead
+    if (blocks <= heads.capacity) return;
+    if (blocks > INT32_MAX / (2 * kBlock)) throw std::length_error("one entity has too many (edge, belief) pairs");
+    heads.reserve(blocks);
+    nodes.reserve(heads.capacity * kBlock);
 }
 
 void NeighborhoodScratch::reserve_hits(int64_t needed) {
-    hits.reserve(needed + 1);  // scanning writes one hit ahead before it knows whether it is one
+    hit_places.reserve(needed + 1);  // scanning writes one hit ahead before it knows whether it is one
+    hit_relations.reserve(hit_places.capacity);
 }
 
 CountScratch::CountScratch(const Sizes& sizes)

@@ -23,17 +23,16 @@ struct Buffer {
 
 // One belief of one neighbour, filed under the believed target.
 struct Node {
-    float weight;    // w(n, n')
-    int32_t label;   // of the edge e -> n: its relation, or its number within the row
-    int32_t next;    // next node of the same target
-    uint32_t shift;  // of the edge's relation in the relation table
+    uint32_t key;  // what the kernel knows the edge e -> n by
+    float weight;  // w(n, n')
 };
 
-// What is filed under one target: a list of nodes. Its length is known beforehand, so that a processor that
-// guessed it wrong finds out without waiting for the list.
-struct NodeList {
-    int32_t first;
-    int32_t length;  // 0 = nothing is filed
+// Nodes come in blocks, for the vector lanes; what a block has to spare is filled with nodes of key 0 and weight 0.
+constexpr uint32_t kBlock = 4;
+
+struct BlockHead {
+    uint32_t earlier;  // place after the block of the same target that was filled before, or 0
+    uint32_t target;
 };
 
 struct KeyCount {
@@ -50,10 +49,9 @@ struct Support {
 extern template struct Buffer<double>;
 extern template struct Buffer<int32_t>;
 extern template struct Buffer<int64_t>;
-extern template struct Buffer<uint8_t>;
+extern template struct Buffer<uint32_t>;
 extern template struct Buffer<Node>;
-extern template struct Buffer<NodeList>;
-extern template struct Buffer<Edge>;
+extern template struct Buffer<BlockHead>;
 extern template struct Buffer<Support>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
@@ -71,18 +69,20 @@ struct Sizes {
     int64_t num_target_relations;  // R'
 };
 
-// The neighbourhood of one source row as the target graph would see it: for every target n', the edges
-// (r, n) whose neighbour is believed to be n'. The nodes of one row are few and contiguous, so they stay
-// in the first-level cache; one byte per target answers the common "not filed" near the core too.
+// The neighbourhood of one source row as the target graph would see it: for every target n', the edges (r, n) whose
+// neighbour is believed to be n', in a list of blocks. The nodes of one row are few and contiguous, so they stay in
+// the first-level cache.
+//
+// A target's list is known by the place after its last node; 0 means that nothing is filed. Filing the next node
+// there, or in a new block if that place begins one, needs no other knowledge of the list.
 struct NeighborhoodScratch {
-    Buffer<uint8_t> present;  // [targets] 1 = something is filed
-    Buffer<NodeList> lists;   // [targets]
-    Buffer<int32_t> filed;    // filed targets
-    Buffer<Node> nodes;
-    Buffer<Edge> hits;         // edges (r', n') of candidates whose n' is filed, and room to write one ahead
-    Buffer<int64_t> hits_end;  // end of the hits of every candidate searched so far
-    int64_t num_filed = 0;
-    int64_t num_nodes = 0;
+    Buffer<uint32_t> place_of;      // [targets]
+    Buffer<Node> nodes;             // [blocks, kBlock]; the first block stays unused
+    Buffer<BlockHead> heads;        // [blocks]
+    Buffer<uint32_t> hit_places;    // [hits] place of n' for the candidates' edges (r', n') whose n' is filed ...
+    Buffer<int32_t> hit_relations;  // [hits] ... and r'; both have room to write one ahead
+    Buffer<int64_t> hits_end;       // end of the hits of every candidate searched so far
+    uint32_t num_places = kBlock;
     int64_t num_hits = 0;
     int64_t num_searched = 0;
 
@@ -121,6 +121,9 @@ struct KeyCounter {
 
 struct EvidenceScratch {
     NeighborhoodScratch neighborhood;
+    Buffer<double> products;   // [kBlock, k rounded up] lanes of the product of every candidate
+    Buffer<double> taken_out;  // [k rounded up] what was taken out of it
+    Buffer<double> sums;       // [k rounded up] of the x
 
     explicit EvidenceScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
 };
@@ -144,7 +147,8 @@ struct BlanketScratch {
     Buffer<double> rest;       // [groups] L(n, n') without the share of e, then exp(-that)
     Buffer<double> product;    // [groups] product of the factors that the present candidate adds
     Buffer<int32_t> reached;   // groups reached by the present candidate
-    Buffer<int32_t> group_of;  // [nodes]
+    Buffer<int32_t> group_of;  // [nodes in the order of filing]
+    Buffer<uint32_t> shift;    // [nodes in the order of filing] of the edge's relation in the relation table
 
     explicit BlanketScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
 };
