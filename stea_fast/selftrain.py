@@ -31,12 +31,17 @@ from stea_fast.types import Pair, TopK
 logger = logging.getLogger("stea_fast")
 
 METHODS = ("stea", "supervised", "sim_threshold", "one_to_one", "mutual_nearest")
+STARTER = "propagation"
+# An eighth of the original relation dimensions: an eighth of the time of the search, most of the quality.
+STARTER_OPTIONS: dict[str, Any] = {"relation_dim": 64}
 PRESETS: dict[str, dict[str, Any]] = {
-    # An eighth of the original relation dimensions: an eighth of the time of the search, most of the quality.
-    "fast": {"encoder": "propagation", "rounds": 6, "encoder_options": {"relation_dim": 64}},
+    "fast": {"encoder": "propagation", "encoder_options": STARTER_OPTIONS, "rounds": 6, "start_rounds": 0},
     # A fifth of DBP15K's entities as negatives: half of the time of a step, the same quality on hidden seeds.
-    "full": {"encoder": "dual_amn", "rounds": 5, "encoder_options": {"num_negatives": 8192}},
-}
+    "full": {
+        "encoder": "dual_amn", "encoder_options": {"num_negatives": 8192}, "rounds": 5, "start_rounds": 4,
+        "first_epochs": 10,
+    },
+}  # fmt: skip
 
 
 class SelfTraining:
@@ -48,9 +53,12 @@ class SelfTraining:
             `stea_fast.encoders.base.Encoder`.
         method: "stea" (check the guesses against their neighbours and keep the compatible ones), "supervised" (train
             on the seeds only), or one of the paper's baselines "sim_threshold", "one_to_one", "mutual_nearest".
-        preset: "fast" (propagation in 1,024 dimensions, 6 rounds) or "full" (Dual-AMN with 8,192 negatives drawn for
-            every step, 5 rounds). Its options of the encoder hold wherever this encoder is used with the preset.
+        preset: "fast" (propagation in 1,024 dimensions, 6 rounds) or "full" (four rounds of propagation, then two of
+            Dual-AMN with 8,192 negatives drawn for every step). Its options of the encoder hold wherever this
+            encoder is used with the preset.
         rounds: how often pseudo mappings are selected and trained on.
+        start_rounds: so many of the first rounds use propagation, which needs no training: from few seeds a trained
+            encoder learns little, and from the pairs that these rounds find it learns at once. Only for "stea".
         first_epochs, round_epochs: epochs of the first and of every later training; default: the encoder's.
         k, csls: of the search.
         threshold: of the baselines "sim_threshold" and "one_to_one"; default: the median score of the pairs that
@@ -78,6 +86,7 @@ class SelfTraining:
         method: str = "stea",
         preset: str = "fast",
         rounds: int | None = None,
+        start_rounds: int | None = None,
         first_epochs: int | None = None,
         round_epochs: int | None = None,
         k: int = 10,
@@ -120,6 +129,11 @@ class SelfTraining:
             if isinstance(chosen, str)
             else chosen
         )
+        asked = defaults["start_rounds"] if start_rounds is None else start_rounds
+        self.start_rounds = _validate.count(asked, "start_rounds", maximum=1000) if self.method == "stea" else 0
+        self.starter = make(STARTER, pair.kg1, pair.kg2, seed=seed, **STARTER_OPTIONS) if self.start_rounds else None
+        if first_epochs is None and self.start_rounds:
+            first_epochs = defaults.get("first_epochs")
         self.first_epochs = epochs_of(first_epochs, "first_epochs", self.encoder)
         self.round_epochs = epochs_of(round_epochs, "round_epochs", self.encoder)
         settings = {
@@ -129,7 +143,7 @@ class SelfTraining:
             "schedule": repr(self.schedule),
             **{
                 name: getattr(self, name)
-                for name in ("method", "rounds", "k", "csls", "threshold", "relations", "tolerance")
+                for name in ("method", "rounds", "start_rounds", "k", "csls", "threshold", "relations", "tolerance")
             },
             "epochs": [self.first_epochs, self.round_epochs], "validation": validation, "seed": seed,
         }  # fmt: skip
@@ -141,18 +155,18 @@ class SelfTraining:
         if self.checkpoint is not None and self.checkpoint.exists():
             self._resume(state)
         else:
-            self._train(state, self.seeds, self.first_epochs)
+            self._train(state, self.seeds)
         while True:
             number = len(state.history)
             last = self.method == "supervised" or number >= self.rounds
             with state.stage("topk"):
-                embeddings = checked_embeddings(self.encoder, self.pair.kg1, self.pair.kg2)
+                embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
                 self._save(state)  # not before: a state without usable embeddings must not replace the last good one
                 beta = None if self.schedule is None or len(self.held_out) else self.schedule.beta
                 candidates = topk(*embeddings, self.k, self.csls, beta=beta, progress=self.progress)
             with state.stage("select"):
                 refinement, pairs, probs = self._select(candidates, state.pairs, number, last)
-                if not last and number > 0 and _changed(pairs, state.pairs) <= self.tolerance:
+                if not last and number > self.start_rounds and _changed(pairs, state.pairs) <= self.tolerance:
                     last = True
                     refinement, pairs, probs = self._select(candidates, state.pairs, number, last)
             record = state.finish_round(candidates, refinement, pairs)
@@ -162,21 +176,28 @@ class SelfTraining:
             state.pairs = pairs
             if last:
                 return SelfTrainingResult(tuple(state.history), pairs, probs, candidates, refinement, embeddings)
-            self._train(state, np.concatenate([self.seeds, pairs]), self.round_epochs)
+            self._train(state, np.concatenate([self.seeds, pairs]))
 
-    def _train(self, state: State, pairs: np.ndarray, epochs: int) -> None:
+    def _encoder(self, number: int) -> Encoder:
+        """The encoder of a round."""
+        return self.encoder if self.starter is None or number >= self.start_rounds else self.starter
+
+    def _train(self, state: State, pairs: np.ndarray) -> None:
+        """Train the encoder of the coming round."""
+        number = len(state.history)
+        epochs = self.first_epochs if number <= self.start_rounds else self.round_epochs
         with state.stage("train"):
-            train(self.encoder, pairs, epochs, self.progress)
+            train(self._encoder(number), pairs, epochs, self.progress)
 
     def _save(self, state: State) -> None:
         if self.checkpoint is not None:
             measured = {"seconds": state.seconds, "stage_mb": state.stage_mb}
-            self.checkpoint.save(self.encoder.state(), state.pairs, state.history, measured)
+            self.checkpoint.save(self._encoder(len(state.history)).state(), state.pairs, state.history, measured)
 
     def _resume(self, state: State) -> None:
         assert self.checkpoint is not None
         saved = self.checkpoint.load()
-        self.encoder.load_state(saved.encoder)
+        self._encoder(len(saved.history)).load_state(saved.encoder)
         state.pairs, state.seconds, state.stage_mb = saved.pairs, saved.measured["seconds"], saved.measured["stage_mb"]
         state.history = [Round(**record) for record in saved.history]
         logger.info("continuing after round %d of %s", len(state.history) - 1, self.checkpoint.folder)
