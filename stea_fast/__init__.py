@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stea_fast.explain import Explanation, Fact
     from stea_fast.graph import KG
     from stea_fast.io import load_pair
+    from stea_fast.reading import make_pair, read_graph, read_links, read_pair
     from stea_fast.refinement import Refinement, refine
     from stea_fast.relations import align_relations
     from stea_fast.search import topk
@@ -52,6 +53,10 @@ _HOME = {
     "Fact": "explain",
     "KG": "graph",
     "load_pair": "io",
+    "make_pair": "reading",
+    "read_graph": "reading",
+    "read_links": "reading",
+    "read_pair": "reading",
     "Refinement": "refinement",
     "refine": "refinement",
     "align_relations": "relations",
@@ -78,8 +83,8 @@ __all__ = [
     "CheckpointError", "Explanation", "Fact", "Links", "Metrics", "Pair", "PairedTest", "Ranking", "RefinedRanking",
     "Refinement", "Refiner", "RelationAlignment", "Round", "SelfTraining", "SelfTrainingResult", "TopK",
     "__version__", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "fit_beta",
-    "load_pair", "log_partition", "mutual_nearest", "one_to_one", "paired_t_test", "refine", "similarity_threshold",
-    "sinkhorn", "synthetic_pair", "topk",
+    "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one", "paired_t_test", "read_graph",
+    "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

@@ -24,7 +24,11 @@ class NameTable(Sequence[str]):
         """Pack any iterable of strings; a NameTable is returned as it is."""
         if isinstance(names, NameTable):
             return names
-        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        return cls.pack_utf8([name.encode("utf-8", "surrogatepass") for name in names])
+
+    @classmethod
+    def pack_utf8(cls, encoded: list[bytes]) -> NameTable:
+        """Pack strings that are in UTF-8 already."""
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(name) for name in encoded], out=offsets[1:])
         return cls(freeze(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy()), freeze(offsets))

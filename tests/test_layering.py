@@ -18,10 +18,11 @@ PACKAGE = ROOT / "stea_fast"
 # A stage never imports another stage: they exchange the records of these modules ...
 FOUNDATION = {
     "types", "graph", "names", "_arrays", "_validate", "_memory", "_progress", "_backends", "_topk", "_splits",
-    "_files", "_formats", "_ids",
+    "_files", "_formats", "_ids", "_atomic", "_foreign",
 }  # fmt: skip
 STAGES = {
     "io",
+    "reading",
     "synthetic",
     "beliefs",
     "calibrate",
@@ -84,8 +85,8 @@ def test_backends_know_no_stage(backend):
     assert imports_of(PACKAGE / "_backends" / backend) & (STAGES | COMPOSERS) == set()
 
 
-@pytest.mark.parametrize("folder", ["_topk", "encoders"])
-def test_search_engines_and_encoders_know_no_stage(folder):
+@pytest.mark.parametrize("folder", ["_topk", "encoders", "formats"])
+def test_search_engines_encoders_and_formats_know_no_stage(folder):
     for path in (PACKAGE / folder).glob("*.py"):
         assert imports_of(path) & (STAGES | COMPOSERS) == set(), path
 
