@@ -18,7 +18,6 @@ from stea_fast.names import NameTable
 from stea_fast.types import Pair
 
 Path_ = str | os.PathLike[str]
-_NO_LINKS = np.zeros((0, 2), dtype=np.int64)
 
 
 def read_graph(
@@ -87,13 +86,15 @@ def name_index(kg: KG) -> dict[str, int]:
     return {name: entity for entity, name in enumerate(names)}
 
 
-def make_pair(kg1: KG, kg2: KG, seeds: Any, *, name: str = "") -> Pair:
-    """Two graphs and known links, (m, 2) of entity ids, as a `Pair` without test links."""
+def make_pair(kg1: KG, kg2: KG, seeds: Any, *, test: Any = (), name: str = "") -> Pair:
+    """Two graphs and known links, (m, 2) of entity ids, as a `Pair`; `test` links only serve to judge the result."""
     for kg, argument in ((kg1, "kg1"), (kg2, "kg2")):
         if not isinstance(kg, KG):
             raise TypeError(f"{argument} must be a KG, got {type(kg).__name__}")
     train = _validate.links(seeds, "seeds", kg1.num_entities, kg2.num_entities)
-    return Pair(kg1, kg2, train, train, _NO_LINKS, _NO_LINKS, name=name)
+    judged = _validate.links(test, "test", kg1.num_entities, kg2.num_entities)
+    links = np.concatenate([train, judged])
+    return Pair(kg1, kg2, links, train, judged, np.zeros((0, 2), dtype=np.int64), name=name)
 
 
 def read_pair(

@@ -36,6 +36,8 @@ STAGES = {
 }
 # ... and only these know their order.
 COMPOSERS = {
+    "alignment",
+    "confidence",
     "demo",
     "selftrain",
     "auditing",

@@ -66,8 +66,7 @@ def read_link_rows(path: Path, problems: Problems, *, format: str | None = None)
             links = _arrow_links(stream, path, kind)
         else:
             links = _text_links(stream, path, kind, problems)
-        found = [Link(line, unwrap(source), unwrap(target), prob) for line, source, target, prob in links]
-    return [link for link in found if link.target]
+        return [link for link in links if link.target]
 
 
 def _same_as(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link]:
@@ -116,9 +115,8 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
         if len(row) <= max(places) or not row[places[0]] or (prob is None and len(first[1]) == 2 and len(row) != 2):
             problems.add(f"{path}:{line}", f"expected a source and a target, got {row!r:.100}")
             continue
-        source, target = (_expanded(row[place], prefixes) if prefixes else row[place] for place in places)
-        target = "" if target == NO_TERM_FOUND else target
-        yield Link(line, source, target, _number(row, prob))
+        source, target = (_expanded(row[place], prefixes) for place in places)
+        yield Link(line, unwrap(source), "" if target == NO_TERM_FOUND else unwrap(target), _number(row, prob))
 
 
 def _note_prefix(comment: str, prefixes: dict[str, str]) -> None:
@@ -129,6 +127,7 @@ def _note_prefix(comment: str, prefixes: dict[str, str]) -> None:
 
 
 def _expanded(curie: str, prefixes: dict[str, str]) -> str:
+    """A CURIE in full; without prefixes (any other table) names are what they are."""
     prefix, _, local = curie.partition(":")
     return prefixes[prefix] + local if prefix in prefixes else curie
 

@@ -131,8 +131,8 @@ def _arrow() -> Any:
 
 def write(table: TripleTable, stream: IO[bytes], fmt: str) -> None:
     """Write all triples in their order, with a header, so that no triple is taken for one."""
-    entities = list(map(_cell if fmt in ("tsv", "csv") else _unambiguous, table.entities))
-    relations = list(map(_cell if fmt in ("tsv", "csv") else _unambiguous, table.relations))
+    entities = list(map(cell if fmt in ("tsv", "csv") else _unambiguous, table.entities))
+    relations = list(map(cell if fmt in ("tsv", "csv") else _unambiguous, table.relations))
     if fmt in ("tsv", "csv"):
         rows = ([entities[h], relations[r], entities[t]] for h, r, t in table.triples.tolist())
         write_text(stream, fmt, HEADER, rows)
@@ -166,7 +166,7 @@ def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[Any]]) 
         arrow.feather.write_feather(table, stream)
 
 
-def _cell(name: str) -> str:
+def cell(name: str) -> str:
     """A name as a field of a text table: wrapped where a tab, a line end or nothing would break the row."""
     return wrap(name) if not name or _BREAKS.search(name) else _unambiguous(name)
 

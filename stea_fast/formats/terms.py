@@ -23,23 +23,8 @@ _XML_LABEL = re.compile(f"[{_NAME_START}][{_NAME}]*")
 _XML_PREDICATE = re.compile(f".*[^{_NAME}][{_NAME_START}][{_NAME}]*", re.DOTALL)
 _XML_TEXT = re.compile("[\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_RDF_SYNTAX = frozenset(
-    _RDF + word
-    for word in (
-        "RDF",
-        "Description",
-        "ID",
-        "about",
-        "parseType",
-        "resource",
-        "nodeID",
-        "datatype",
-        "li",
-        "bagID",
-        "aboutEach",
-        "aboutEachPrefix",
-    )  # fmt: skip
-)
+_RDF_WORDS = "RDF|Description|ID|about|parseType|resource|nodeID|datatype|li|bagID|aboutEach|aboutEachPrefix"
+_RDF_SYNTAX = re.compile(re.escape(_RDF) + f"(?:{_RDF_WORDS})")
 
 
 def wrap(name: str) -> str:
@@ -87,7 +72,7 @@ def node(name: str, *, xml: bool = False) -> Any:
 
 def predicate(name: str, *, xml: bool = False) -> Any:
     """The IRI of a relation's name. RDF/XML writes it as an element, so it must end in an XML name."""
-    if xml and (name in _RDF_SYNTAX or not _XML_PREDICATE.fullmatch(name)):
+    if xml and (_RDF_SYNTAX.fullmatch(name) or not _XML_PREDICATE.fullmatch(name)):
         return oxigraph().NamedNode(wrap(name))
     return _iri(name, xml)
 
