@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import IO
 
 
+class OutputError(OSError):
+    """A file cannot be written; what was there before is untouched."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"cannot write {path}: {error.strerror or error}; what was there before is untouched")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A stream that takes the place of `path` when it is complete; until then the old file stays untouched."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    aside = Path(name)
+    aside = None
     try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        aside = Path(name)
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
@@ -23,16 +31,22 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         aside.chmod(_permissions(path))
         os.replace(aside, path)
         flush(path.parent)
+    except OSError as error:
+        raise OutputError(path, error) from error
     finally:
-        aside.unlink(missing_ok=True)
+        if aside is not None:
+            aside.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
     """Fail now rather than after hours of work: can a file be made beside `path`?"""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; expected the name of a file")
-    with tempfile.TemporaryFile(dir=path.parent):
-        pass
+    try:
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder")
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise OutputError(path, error) from error
 
 
 def flush(path: Path) -> None:

@@ -76,9 +76,11 @@ class LinkTable:
         """By increasing name of the source."""
         names = [self.label1(source) for source in self.sources.tolist()]
         for i in sorted(range(len(self)), key=names.__getitem__):
-            yield self._row(i, names[i])
+            yield self.row(i)
 
-    def _row(self, i: int, name: str) -> LinkRow:
+    def row(self, i: int) -> LinkRow:
+        """One entity by its place in the table."""
+        name = self.label1(int(self.sources[i]))
         status = STATUSES[self.status[i]]
         target = int(self.targets[i])
         if target < 0:
@@ -132,6 +134,12 @@ class Alignment:
         from stea_fast.output import write_relations
 
         write_relations(self, path, format=format)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained HTML page about the result, whole or not at all."""
+        from stea_fast.report import write_report
+
+        write_report(self, path)
 
 
 def align(

@@ -43,6 +43,7 @@ COMPOSERS = {
     "auditing",
     "monitor",
     "oracle",
+    "quality",
     "checkpoint",
     "refinement",
     "sides",
@@ -98,7 +99,8 @@ def test_only_evaluation_reads_test_links():
         if path.stem in {"io", "synthetic", "types", "evaluation"}:  # make, hold and open them
             continue
         if path.stem in {
-            "cli",
+            "quality",
+            "demo",
             "monitor",
             "auditing",
             "oracle",
