@@ -33,6 +33,13 @@ class NameTable(Sequence[str]):
         np.cumsum([len(name) for name in encoded], out=offsets[1:])
         return cls(freeze(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy()), freeze(offsets))
 
+    def take(self, order: np.ndarray) -> NameTable:
+        """The names at these places, in this order."""
+        lengths = np.diff(self.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        letters = np.repeat(self.offsets[:-1][order] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return NameTable(freeze(self.text[letters]), freeze(offsets))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -14,14 +14,13 @@ from stea_fast import _splits, _validate
 from stea_fast.formats import Problems, TripleTable, read_triples
 from stea_fast.formats.links import Link, read_link_rows
 from stea_fast.graph import KG
-from stea_fast.names import NameTable
 from stea_fast.types import Pair
 
-Path_ = str | os.PathLike[str]
+AnyPath = str | os.PathLike[str]
 
 
 def read_graph(
-    path: Path_,
+    path: AnyPath,
     *,
     format: str | None = None,
     literals: str = "drop",
@@ -48,11 +47,10 @@ def graph_of(table: TripleTable, permutation_seed: int | Sequence[int] | None = 
     new_of_old = np.argsort(old_of_new)
     head, relation, tail = table.triples.T
     triples = np.stack([new_of_old[head], relation, new_of_old[tail]], axis=1)
-    names = NameTable.pack(table.entities[old] for old in old_of_new.tolist())
-    return KG.from_table(replace(table, triples=triples, entities=names))
+    return KG.from_table(replace(table, triples=triples, entities=table.entities.take(old_of_new)))
 
 
-def read_links(path: Path_, kg1: KG, kg2: KG, *, format: str | None = None, strict: bool = False) -> np.ndarray:
+def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, strict: bool = False) -> np.ndarray:
     """int64 [m, 2]: the links of a file, by the names of the graphs' entities.
 
     Unknown entities, and second links of an entity, are left out; with `strict` they are errors.
@@ -98,9 +96,9 @@ def make_pair(kg1: KG, kg2: KG, seeds: Any, *, test: Any = (), name: str = "") -
 
 
 def read_pair(
-    source: Path_,
-    target: Path_,
-    seeds: Path_,
+    source: AnyPath,
+    target: AnyPath,
+    seeds: AnyPath,
     *,
     literals: str = "drop",
     strict: bool = False,

@@ -34,6 +34,11 @@ def write_links(path: Path, links: np.ndarray) -> None:
     path.write_text("".join(f"{name(1, e)}\t{name(2, e2)}\n" for e, e2 in links.tolist()))
 
 
+def all_links(num_entities: int, seed: int) -> np.ndarray:
+    """The true links of a synthetic pair, of which the tests of the command line write the files."""
+    return sf.synthetic_pair(num_entities, seed, seed_fraction=1.0).train
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """a.nt, b.nt, seeds.tsv, gold.tsv, candidates.tsv, and links.tsv of an alignment."""
@@ -42,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
     write_graph(folder / "a.nt", pair.kg1, 1)
     write_graph(folder / "b.nt", pair.kg2, 2)
     write_links(folder / "seeds.tsv", pair.train)
-    write_links(folder / "gold.tsv", pair.links)
+    write_links(folder / "gold.tsv", all_links(200, seed=0))
     from stea_fast import demo
 
     forward = demo.candidates(pair).forward
@@ -112,7 +117,7 @@ def test_a_dataset_folder_is_aligned_and_judged_by_its_other_links(folder, tmp_p
     data.mkdir()
     for number, kg in ((1, pair.kg1), (2, pair.kg2)):
         np.savetxt(data / f"triples_{number}", kg.triples, fmt="%d", delimiter="\t")
-    np.savetxt(data / "ref_ent_ids", pair.links, fmt="%d", delimiter="\t")
+    np.savetxt(data / "ref_ent_ids", all_links(150, seed=1), fmt="%d", delimiter="\t")
     code, text, _ = run(
         capsys, "align", data, "--out", tmp_path / "l.tsv", "--rounds", 1, "--calibration", "none", "--quiet"
     )

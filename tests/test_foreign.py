@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
+from stea_fast.names import NameTable
 
 TRIPLES = {("a", "knows", "b"), ("b", "likes", "c")}
 
@@ -113,3 +114,9 @@ def test_a_pair_is_made_of_graphs_in_memory():
         sf.make_pair(kg, kg, [[0, 7]])
     with pytest.raises(TypeError, match="kg2 must be a KG"):
         sf.make_pair(kg, None, [[0, 0]])
+
+
+def test_names_can_be_taken_in_another_order():
+    table = NameTable.pack(["a", "", "金大中", "é", "end"])
+    assert list(table.take(np.array([2, 1, 4, 2]))) == ["金大中", "", "end", "金大中"]
+    assert len(table.take(np.zeros(0, dtype=np.int64))) == 0

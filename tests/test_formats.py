@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -258,3 +260,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_triples(broken, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_can_be_read(tmp_path):
+    path = tmp_path / "pipe.tsv.gz"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(gzip.compress(b"a\tp\tb\n")))
+    writer.start()
+    assert named(read_triples(path)) == {("a", "p", "b")}
+    writer.join()

@@ -100,7 +100,6 @@ def test_only_evaluation_reads_test_links():
             continue
         if path.stem in {
             "quality",
-            "demo",
             "monitor",
             "auditing",
             "oracle",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,7 @@ class _Rounds:
 
     def __init__(self, given: argparse.Namespace, console: Console) -> None:
         self.total = PRESETS[given.preset]["rounds"] if given.rounds is None else given.rounds
-        self.console, self.begin = console, time.monotonic()
+        self.console = console
 
     def __call__(self, done: Round) -> None:
         seconds = sum(done.seconds.values())

@@ -35,7 +35,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         raise UsageError(error) from None
     check_writable(given.report)
     console.note(f"Two graphs of one world\n  {pair.kg1}\n  {pair.kg2}")
-    console.note(f"  {len(pair.train):,} links are known; {len(pair.test):,} are hidden and only judge the result\n")
+    console.note(f"  {len(pair.train):,} links are known; the others are hidden and only judge the result\n")
     begin = time.perf_counter()
     alignment = align(pair, rounds=given.rounds, calibration="holdout", seed=given.seed, progress=console.progress)
     seconds = time.perf_counter() - begin

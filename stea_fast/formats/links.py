@@ -112,7 +112,7 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
     if places is None:
         rows, places, prob = chain([first], rows), [0, 1], None
     for line, row in rows:
-        if len(row) <= max(places) or not row[places[0]] or (prob is None and len(first[1]) == 2 and len(row) != 2):
+        if len(row) != len(first[1]) or len(row) <= max(places) or not row[places[0]]:
             problems.add(f"{path}:{line}", f"expected a source and a target, got {row!r:.100}")
             continue
         source, target = (_expanded(row[place], prefixes) for place in places)

@@ -23,8 +23,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; expected a file")
     with open(path, "rb") as raw:
-        magic = raw.read(4)
-        raw.seek(0)
+        magic = raw.peek(4)[:4]  # a pipe cannot be read twice
         try:
             if magic.startswith(GZIP):
                 with gzip.open(raw) as stream:
