@@ -162,7 +162,7 @@ def align(
         calibration: "holdout" runs once more without a fifth of the seeds, "crossfit" five times without a fifth each,
             "none" not at all; "auto" cross-fits small pairs and holds out of others.
         seed: of the encoder and of the held-out seeds.
-        options: further options of `SelfTraining`.
+        options: further options of `SelfTraining`; `callbacks` hear of the rounds of all runs, the last of which counts.
 
     The probability is that of an entity that has a counterpart: all held-out seeds have one.
     """
@@ -172,10 +172,10 @@ def align(
         calibration = "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CHEAP else "holdout"
     confidence = Confidence(note="not calibrated: calibration was not asked for")
     if calibration != "none":
-        quiet = {name: value for name, value in options.items() if name not in ("callbacks", "checkpoint")}
+        afresh = {name: value for name, value in options.items() if name != "checkpoint"}
 
         def again(part: Pair) -> Candidates:
-            return both_ways(_run(part, preset=preset, seed=seed, **quiet))
+            return both_ways(_run(part, preset=preset, seed=seed, **afresh))
 
         confidence = cross_fit(pair, again, folds=FOLDS if calibration == "crossfit" else 1, seed=seed)
     result = _run(pair, preset=preset, seed=seed, **options)

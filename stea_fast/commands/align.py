@@ -86,16 +86,17 @@ def _pair(given: argparse.Namespace, console: Console) -> Pair:
 
 
 class _Rounds:
-    """A line for every round, with the time that is left."""
+    """A line for every round of every run, with the time that is left of the run."""
 
     def __init__(self, given: argparse.Namespace, console: Console) -> None:
         self.total = PRESETS[given.preset]["rounds"] if given.rounds is None else given.rounds
-        self.console = console
+        self.console, self.run = console, 0
 
     def __call__(self, done: Round) -> None:
+        self.run += done.number == 0
         seconds = sum(done.seconds.values())
         left = seconds * (self.total - done.number)
         self.console.note(
-            f"round {done.number} of {self.total}: {done.num_pairs:,} pairs in {seconds:.1f} s"
+            f"run {self.run}, round {done.number} of {self.total}: {done.num_pairs:,} pairs in {seconds:.1f} s"
             + (f", at most {left:.0f} s left" if left else "")
         )
