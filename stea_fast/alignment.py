@@ -162,7 +162,7 @@ def align(
         calibration: "holdout" runs once more without a fifth of the seeds, "crossfit" five times without a fifth each,
             "none" not at all; "auto" cross-fits small pairs and holds out of others.
         seed: of the encoder and of the held-out seeds.
-        options: further options of `SelfTraining`; `callbacks` hear of the rounds of all runs, the last of which counts.
+        options: further options of `SelfTraining`; `callbacks` hear of every run, the last of which counts.
 
     The probability is that of an entity that has a counterpart: all held-out seeds have one.
     """
