@@ -22,7 +22,7 @@ from stea_fast.names import NameTable
 
 pyoxigraph = pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
 pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-pytest.importorskip("zstandard", reason="zstd needs zstandard")
+zstandard = pytest.importorskip("zstandard", reason="zstd needs zstandard")
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 IRIS = st.sampled_from(
@@ -227,10 +227,21 @@ def test_a_file_of_another_format_is_refused_with_its_first_problem(tmp_path):
         read_triples(write(tmp_path / "a.doc", "a"))
 
 
-def test_a_damaged_archive_is_named(tmp_path):
-    whole = gzip.compress(b"<http://a> <http://p> <http://b> .\n" * 1000)
-    with pytest.raises(ValueError, match=r"a\.nt\.gz is damaged"):
-        read_triples(write(tmp_path / "a.nt.gz", whole[: len(whole) // 2]))
+@pytest.mark.parametrize("name", ["a.nt", "a.ttl", "a.tsv", "a.csv"])
+@pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip.compress), ("zst", zstandard.compress)])
+def test_a_file_that_was_cut_off_is_named_and_not_read_as_a_shorter_one(tmp_path, name, suffix, compress):
+    rng = np.random.default_rng(0)
+    whole = compress(
+        "".join(f"<http://a/{i}> <http://p> <http://b> .\n" for i in rng.integers(10**9, size=20_000)).encode()
+    )
+    path = write(tmp_path / f"{name}.{suffix}", whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=rf"{path.name} is damaged"):
+        read_triples(path)
+
+
+def test_all_frames_of_a_zstd_file_are_read(tmp_path):
+    parts = [zstandard.compress(b"a\tp\tb\n"), zstandard.compress(b"b\tp\tc\n" * 100_000)]
+    assert len(read_triples(write(tmp_path / "a.tsv.zst", b"".join(parts))).triples) == 100_001
 
 
 @pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/hostname"', 'SYSTEM "http://127.0.0.1:9/x"'])

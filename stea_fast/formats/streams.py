@@ -29,7 +29,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
                 with gzip.open(raw) as stream:
                     yield stream  # type: ignore[misc]
             elif magic == ZSTD:
-                yield io.BufferedReader(_zstandard().ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+                yield io.BufferedReader(_ZstdFrames(raw))
             else:
                 yield raw
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -63,6 +63,35 @@ def line_chunks(stream: IO[bytes]) -> Iterator[bytes]:
     """The stream in pieces of whole lines. The last line may lack its end."""
     while chunk := stream.read(CHUNK):
         yield chunk if chunk.endswith(b"\n") else chunk + stream.readline()
+
+
+class _ZstdFrames(io.RawIOBase):
+    """All frames of a zstd file. The library's own reader takes a file that was cut off for one that ends there."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self.raw = raw
+        self.library = _zstandard()
+        self.frame: Any = None
+        self.packed = self.unpacked = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.unpacked:
+            self.packed = self.packed or self.raw.read(CHUNK)
+            if not self.packed:
+                if self.frame is not None and not self.frame.eof:
+                    raise EOFError("it ends before the end of its last frame")
+                return 0
+            if self.frame is None or self.frame.eof:
+                self.frame = self.library.ZstdDecompressor().decompressobj()
+            self.unpacked = self.frame.decompress(self.packed)
+            self.packed = self.frame.unused_data if self.frame.eof else b""
+        size = min(len(buffer), len(self.unpacked))
+        buffer[:size] = self.unpacked[:size]
+        self.unpacked = self.unpacked[size:]
+        return size
 
 
 def _zstandard() -> Any:
