@@ -168,6 +168,8 @@ def align(
     """
     min_prob = _validate.number(min_prob, "min_prob", minimum=0.0, maximum=1.0)
     _validate.choice(calibration, "calibration", CALIBRATIONS)
+    if options.get("method", "stea") != "stea":
+        raise ValueError(f"align needs probabilities, which only method='stea' gives; got {options['method']!r}")
     if calibration == "auto":
         calibration = "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CHEAP else "holdout"
     confidence = Confidence(note="not calibrated: calibration was not asked for")

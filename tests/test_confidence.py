@@ -79,6 +79,11 @@ def test_too_few_seeds_are_said_to_be_too_few():
     assert Confidence().note == "not calibrated"
 
 
+def test_align_refuses_a_method_that_gives_no_probabilities():
+    with pytest.raises(ValueError, match="only method='stea'"):
+        sf.align(sf.synthetic_pair(60), method="supervised")
+
+
 def test_align_reports_its_calibration_and_finds_entities_without_counterpart():
     pair = sf.synthetic_pair(300, seed=0, seed_fraction=0.3)
     alignment = sf.align(pair, rounds=1, calibration="crossfit")
