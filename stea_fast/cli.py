@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -21,7 +22,9 @@ COMMANDS = ("align", "refine", "evaluate", "explain", "convert", "info", "demo",
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    given = make_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = make_parser().parse_args(words)
+    given.command_line = shlex.join(["stea-fast", *words])
     command = _module(given.command)
     console = Console(quiet=given.quiet, as_json=given.json)
     previous = signal.signal(signal.SIGTERM, _terminate)  # so that what is written aside is removed

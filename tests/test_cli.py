@@ -96,6 +96,7 @@ def test_align_writes_every_file_and_says_where(folder, tmp_path, capsys):
     assert facts["counts"]["seed"] == len((folder / "seeds.tsv").read_text().splitlines())
     assert facts["quality"]["precision"] > 0.85
     assert all(path.stat().st_size > 500 for path in (out, relations, report))
+    assert f"stea-fast align {folder / 'a.nt'}" in report.read_text(encoding="utf-8")
 
 
 def test_the_same_command_gives_the_same_links(folder, tmp_path):

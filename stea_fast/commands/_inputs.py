@@ -78,6 +78,7 @@ def read_known(path: Path, graphs: tuple[KG, KG], given: argparse.Namespace, con
 
 def write_outputs(alignment: Any, given: argparse.Namespace) -> None:
     """All files that were asked for, the links last: where they are, all is there."""
+    alignment.settings["command"] = given.command_line
     if given.report is not None:
         alignment.write_report(given.report)
     if given.relations is not None:
