@@ -63,12 +63,12 @@ def cross_fit(
         pair: graphs and seeds; nothing else of it is read.
         run: the method; its result has a `.forward` ranking with probabilities.
         folds: 1 runs once, without `share` of the seeds; more runs that often, each time without another part.
-        share: of the seeds to hold out in a single run.
+        share: of the seeds to hold out in a single run; more where this would be too few, but at most half.
         seed: which seeds.
     """
     folds = _validate.count(folds, "folds", minimum=1)
     num_seeds = len(pair.train)
-    num_held_out = num_seeds if folds > 1 else int(share * num_seeds)
+    num_held_out = num_seeds if folds > 1 else max(int(share * num_seeds), min(FEWEST, num_seeds // 2))
     if num_held_out < FEWEST:
         return Confidence(note=f"not calibrated: {num_held_out} held-out seeds are too few, {FEWEST} are needed")
     probs, right = [], []

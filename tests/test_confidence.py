@@ -69,6 +69,14 @@ def test_held_out_seeds_take_no_part_in_the_run_that_is_judged(folds, runs):
     assert confidence(np.array([0.7]))[0] < 0.2  # it was nearly always wrong
 
 
+@pytest.mark.parametrize(("seeds", "held_out"), [(39, 0), (40, 20), (96, 20), (150, 30)])
+def test_a_single_run_holds_out_a_fifth_but_enough_to_calibrate(seeds, held_out):
+    pair = sf.synthetic_pair(2000, seed=0)
+    nothing = Ranking(np.full((2000, 1), -1), np.zeros((2000, 1), dtype=np.float32))
+    confidence = cross_fit(replace(pair, train=pair.train[:seeds]), lambda part: SimpleNamespace(forward=nothing))
+    assert confidence.num_links == held_out
+
+
 def test_too_few_seeds_are_said_to_be_too_few():
     pair = sf.synthetic_pair(500, seed=0)
     few = replace(pair, train=pair.train[: FEWEST - 1])

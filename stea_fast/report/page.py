@@ -125,11 +125,10 @@ def _figure(caption: str, chart: str) -> str:
 
 def _calibration(alignment: Alignment) -> str:
     confidence = alignment.confidence
-    note = (
-        f"Probabilities: {confidence.note}. They are those of entities with a counterpart: all held-out seeds have one."
-    )
+    note = f"Probabilities: {confidence.note}."
     if confidence.before is None or confidence.after is None:
         return section("Calibration", "", note=note)
+    note += " They are those of entities with a counterpart: all held-out seeds have one."
     curves = {
         name: (curve.confidence.tolist(), curve.accuracy.tolist())
         for name, curve in (("as computed", confidence.before), ("as written", confidence.after))
