@@ -29,7 +29,7 @@ bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/RE
 	$(BIN)/python bench/compare.py
 
 docs: $(VENV)/docs.stamp  ## the documentation as a website in site/; a warning is an error
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
