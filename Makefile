@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc -name '*.h' -o -name '*.cpp' -o -name '*.inl')
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench docs clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
@@ -28,6 +28,9 @@ format: $(VENV)/lint.stamp
 bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/README.md
 	$(BIN)/python bench/compare.py
 
+docs: $(VENV)/docs.stamp  ## the documentation as a website in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -37,7 +40,7 @@ $(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss]"
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,examples]"
 	touch $@
 
 # mypy wants the types of what is imported.
@@ -46,8 +49,12 @@ $(VENV)/lint.stamp: $(VENV)/demo.stamp
 	touch $@
 
 $(VENV)/bench.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[bench,faiss]"
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[bench,faiss,cli]"
+	touch $@
+
+$(VENV)/docs.stamp: $(VENV)/demo.stamp
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[docs]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info stea_fast/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info stea_fast/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
+    from stea_fast.alignment import Alignment, LinkTable, align
     from stea_fast.auditing import Audit, AuditError, audit
     from stea_fast.calibrate import fit_beta, log_partition
     from stea_fast.checkpoint import CheckpointError
+    from stea_fast.confidence import Confidence
     from stea_fast.decoding import Links, decode, sinkhorn
     from stea_fast.evaluation import Calibration, Metrics, PairedTest, calibration_error, evaluate, paired_t_test
     from stea_fast.explain import Explanation, Fact
     from stea_fast.graph import KG
     from stea_fast.io import load_pair
+    from stea_fast.reading import make_pair, read_graph, read_links, read_pair
     from stea_fast.refinement import Refinement, refine
     from stea_fast.refiner import Refiner
     from stea_fast.relations import align_relations
@@ -36,12 +39,16 @@ _HOME = {
     "BackendStatus": "_backends",
     "BackendUnavailable": "_backends",
     "backends": "_backends",
+    "Alignment": "alignment",
+    "LinkTable": "alignment",
+    "align": "alignment",
     "Audit": "auditing",
     "AuditError": "auditing",
     "audit": "auditing",
     "fit_beta": "calibrate",
     "log_partition": "calibrate",
     "CheckpointError": "checkpoint",
+    "Confidence": "confidence",
     "Links": "decoding",
     "decode": "decoding",
     "sinkhorn": "decoding",
@@ -55,6 +62,10 @@ _HOME = {
     "Fact": "explain",
     "KG": "graph",
     "load_pair": "io",
+    "make_pair": "reading",
+    "read_graph": "reading",
+    "read_links": "reading",
+    "read_pair": "reading",
     "Refinement": "refinement",
     "refine": "refinement",
     "align_relations": "relations",
@@ -78,12 +89,13 @@ _HOME = {
 }
 
 __all__ = [
-    "KG", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration", "Candidates",
-    "CheckpointError", "Explanation", "Fact", "Links", "Metrics", "Pair", "PairedTest", "Ranking", "RefinedRanking",
-    "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule", "SelfTraining", "SelfTrainingResult", "TopK",
-    "__version__", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "fit_beta",
-    "load_pair", "log_partition", "mutual_nearest", "one_to_one", "paired_t_test", "refine", "similarity_threshold",
-    "sinkhorn", "synthetic_pair", "topk",
+    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration",
+    "Candidates", "CheckpointError", "Confidence", "Explanation", "Fact", "LinkTable", "Links", "Metrics", "Pair",
+    "PairedTest", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule",
+    "SelfTraining", "SelfTrainingResult", "TopK", "__version__", "align", "align_relations", "audit", "backends",
+    "calibration_error", "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair",
+    "mutual_nearest", "one_to_one", "paired_t_test", "read_graph", "read_links", "read_pair", "refine",
+    "similarity_threshold", "sinkhorn", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

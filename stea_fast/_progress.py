@@ -62,7 +62,9 @@ class _Meter:
         if now - self.begin > QUIET_SECONDS and now - self.last > LINE_SECONDS:
             self.last = now
             left = (now - self.begin) * (self.total / self.done - 1.0)
-            print(f"{self.what}: {100 * self.done / self.total:.0f} %, {left:.0f} s left", file=sys.stderr)
+            share = 100 * self.done / self.total
+            rate = share / (now - self.begin)
+            print(f"{self.what}: {share:.0f} %, {rate:.1f} % per second, {left:.0f} s left", file=sys.stderr)
 
     def close(self) -> None:
         if self.bar is not None:
@@ -76,5 +78,5 @@ def _bar(total: float, what: str) -> Any:
         return None
     return tqdm(
         total=total, desc=what, leave=False, delay=QUIET_SECONDS, unit_scale=True,
-        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left",
+        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {rate_fmt}, {remaining} left",
     )  # fmt: skip

@@ -1,99 +1,89 @@
-"""The command line: `python -m stea_fast info`, `demo` and `audit`."""
+"""The command line, `stea-fast` or `python -m stea_fast`: the table of commands, and what their errors become."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import json
-import platform
+import importlib
+import os
+import shlex
+import signal
 import sys
-import time
 from collections.abc import Sequence
+from types import FrameType, ModuleType
 
-from stea_fast import __version__, audit_command
+from stea_fast import __version__
+from stea_fast._atomic import OutputError
+from stea_fast.commands import _console
+from stea_fast.commands._console import Console, UsageError
+from stea_fast.formats import MissingExtraError
+
+COMMANDS = ("align", "refine", "evaluate", "explain", "convert", "audit", "info", "demo", "bench", "completion")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m stea_fast", description="Entity alignment, refined.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    info = commands.add_parser("info", help="backends, instruction-set tier and versions")
-    info.add_argument("--json", action="store_true", help="machine-readable output")
-    demo = commands.add_parser("demo", help="align a built-in pair of graphs end to end")
-    demo.add_argument("--entities", type=int, default=2000, help="entities per graph (default: %(default)s)")
-    demo.add_argument("--seed", type=int, default=0, help="which pair (default: %(default)s)")
-    audit_command.add_to(commands)
-    given = parser.parse_args(arguments)
-    if given.command == "info":
-        return show_info(as_json=given.json)
-    if given.command == "audit":
-        return audit_command.run(given)
-    return run_demo(given.entities, given.seed)
-
-
-def show_info(*, as_json: bool) -> int:
-    """Print what is usable here, and why the rest is not."""
-    from stea_fast import _backends
-
-    found = _backends.backends()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = make_parser().parse_args(words)
+    given.command_line = shlex.join(["stea-fast", *words])
+    command = _module(given.command)
+    console = Console(quiet=given.quiet, as_json=given.json)
+    previous = signal.signal(signal.SIGTERM, _terminate)  # so that what is written aside is removed
     try:
-        automatic = _backends.resolve("auto").__name__.rsplit(".", 1)[-1]
-    except (_backends.BackendUnavailable, ValueError) as error:
-        automatic = f"none ({error})"
-    facts = {
-        "stea_fast": __version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "threads": _backends.thread_count(None),
-        **{name: _version(name) for name in ("numpy", "scipy", "numba", "torch", "faiss-cpu", "faiss-gpu-cu12")},
-    }
-    if as_json:
-        listed = {name: {"usable": status.usable, "detail": status.detail} for name, status in found.items()}
-        print(json.dumps({**facts, "backends": listed, "automatic": automatic}, indent=2))
-        return 0
-    for name, value in facts.items():
-        print(f"{name:15}{value}")
-    print("\nbackends")
-    for name, status in found.items():
-        print(f"  {name:11}{'usable ' if status.usable else 'no     '} {status.detail}")
-    print(f"  automatic choice: {automatic}")
-    return 0
+        return command.run(given, console)
+    except UsageError as error:
+        _console.error(error)
+        return _console.BAD_USAGE
+    except OutputError as error:
+        _console.error(error)
+        return _console.CANNOT_WRITE
+    except (MissingExtraError, ModuleNotFoundError) as error:
+        _console.error(error)
+        return _console.MISSING_PACKAGE
+    except BrokenPipeError:  # whoever read our output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _console.OK
+    except OSError as error:
+        _console.error(f"{error.filename or ''}: {error.strerror}" if error.strerror else error)
+        return _console.BAD_INPUT
+    except (ValueError, TypeError, RuntimeError) as error:
+        _console.error(error)
+        return _console.BAD_INPUT
+    except KeyboardInterrupt:
+        _console.error("interrupted; earlier results are untouched")
+        return _console.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
-def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="stea-fast", description="Entity alignment: from two graphs and a few links to links for every entity.",
+        epilog=_console.EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"stea-fast {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        module = _module(name)
+        command = commands.add_parser(
+            name, help=module.HELP, description=module.HELP, epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        module.add_arguments(command)
+        command.add_argument("--json", action="store_true", help="the result as JSON on stdout")
+        command.add_argument("--quiet", action="store_true", help="no notes and no progress on stderr")
+    return parser
 
 
-def run_demo(num_entities: int, seed: int) -> int:
-    """Align a synthetic pair and show what refinement does to it."""
-    import stea_fast as sf
-    from stea_fast import demo
+def subparsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of every command by its name."""
+    actions = [action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(actions[0].choices)
 
-    try:
-        pair = sf.synthetic_pair(num_entities, seed)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(f"Two graphs of one world\n  {pair.kg1}\n  {pair.kg2}")
-    print(f"  {len(pair.train):,} links are known; {len(pair.test):,} are hidden and only used to score the result\n")
-    started = time.perf_counter()
-    candidates = demo.candidates(pair)
-    encoded = time.perf_counter()
-    sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train)  # the first call loads the backend
-    warm = time.perf_counter()
-    refined = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train)
-    finished = time.perf_counter()
-    print(f"encoder (stand-in)   {sf.evaluate(candidates, pair.test)}   {encoded - started:.2f} s")
-    print(f"refined              {sf.evaluate(refined, pair.test)}   {1000 * (finished - warm):.0f} ms")
-    print(f"\n{len(refined.pairs):,} new links; five of them, with the evidence behind the first:\n")
-    for (e, e2), prob in list(zip(refined.pairs.tolist(), refined.pair_probs.tolist(), strict=True))[:5]:
-        print(f"  {pair.kg1.entity_label(e)} ≡ {pair.kg2.entity_label(e2)}   probability {prob:.3f}")
-    if len(refined.pairs):
-        explanation = refined.explain(*refined.pairs[0].tolist())
-        print(f"\n{explanation.title}: evidence {explanation.evidence:.2f}")
-        for fact in explanation[:4]:
-            print(f"  {fact.share:6.1%}  {fact.text}")
-    return 0
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"stea_fast.commands.{name}")
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    sys.exit(_console.TERMINATED)

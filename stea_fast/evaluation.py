@@ -180,11 +180,15 @@ def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
     probs = np.where(rows >= 0, probs, 0.0)
     if not ((probs >= 0) & (probs <= 1 + 1e-6)).all():  # float32 sums may exceed 1 by a rounding error
         raise ValueError(f"{name} must be probabilities in [0, 1], got {probs.min():g} to {probs.max():g}")
-    best = probs.max(axis=1, initial=0.0)
-    place = np.minimum((best * bins).astype(np.int64), bins - 1)
+    return reliability(probs.max(axis=1, initial=0.0), right, bins=bins)
+
+
+def reliability(probs: np.ndarray, right: np.ndarray, *, bins: int = 10) -> Calibration:
+    """How well probabilities [n] in [0, 1] predict what is right, bool [n]; n is at least 1."""
+    place = np.minimum((probs * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)
-    sums = [np.bincount(place, weights=values, minlength=bins) for values in (best, right)]
-    error = np.abs(sums[0] - sums[1]).sum() / len(links)
+    sums = [np.bincount(place, weights=values, minlength=bins) for values in (probs, right)]
+    error = np.abs(sums[0] - sums[1]).sum() / len(probs)
     confidence, accuracy = (np.divide(each, counts, out=np.full(bins, np.nan), where=counts > 0) for each in sums)
     return Calibration(float(error), confidence, accuracy, counts)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from stea_fast import _validate
 from stea_fast._arrays import freeze
+from stea_fast._foreign import FromOtherLibraries
 from stea_fast.names import NameTable
 
 FORMAT = "stea-fast KG"
@@ -33,7 +34,7 @@ class DegreeStats:
     isolated: int
 
 
-class KG:
+class KG(FromOtherLibraries):
     """An immutable knowledge graph over its own 0-based entity and relation ids.
 
     The graph is closed under inverses: the triple r(h, t) gives the edge (r, t) at h and the edge

@@ -24,10 +24,21 @@ class NameTable(Sequence[str]):
         """Pack any iterable of strings; a NameTable is returned as it is."""
         if isinstance(names, NameTable):
             return names
-        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        return cls.pack_utf8([name.encode("utf-8", "surrogatepass") for name in names])
+
+    @classmethod
+    def pack_utf8(cls, encoded: list[bytes]) -> NameTable:
+        """Pack strings that are in UTF-8 already."""
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(name) for name in encoded], out=offsets[1:])
         return cls(freeze(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy()), freeze(offsets))
+
+    def take(self, order: np.ndarray) -> NameTable:
+        """The names at these places, in this order."""
+        lengths = np.diff(self.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        letters = np.repeat(self.offsets[:-1][order] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return NameTable(freeze(self.text[letters]), freeze(offsets))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

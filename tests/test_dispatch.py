@@ -95,22 +95,3 @@ def test_info_lists_every_backend_with_its_reason():
     facts = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     assert facts["backends"]["cuda"] == {"usable": False, "detail": "not part of this build"}
     assert facts["stea_fast"] == sf.__version__
-
-
-def test_the_demo_shows_an_improvement():
-    result = subprocess.run(
-        [sys.executable, "-m", "stea_fast", "demo", "--entities", "300"], capture_output=True, text=True, check=True
-    )
-    before, after = (
-        float(line.split("Hit@1 ")[1].split()[0]) for line in result.stdout.splitlines() if "Hit@1" in line
-    )
-    assert after > before
-    assert "≡" in result.stdout and "≈" in result.stdout
-
-
-def test_the_demo_refuses_a_size_it_cannot_make():
-    result = subprocess.run(
-        [sys.executable, "-m", "stea_fast", "demo", "--entities", "3"], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 2
-    assert result.stderr.startswith("error: num_entities")

@@ -18,10 +18,11 @@ PACKAGE = ROOT / "stea_fast"
 # A stage never imports another stage: they exchange the records of these modules ...
 FOUNDATION = {
     "types", "sealed", "graph", "names", "_arrays", "_validate", "_memory", "_progress", "_backends", "_topk",
-    "_splits", "_files", "_formats", "_ids", "pairset",
+    "_splits", "_files", "_formats", "_ids", "_atomic", "_foreign", "pairset",
 }  # fmt: skip
 STAGES = {
     "io",
+    "reading",
     "synthetic",
     "beliefs",
     "calibrate",
@@ -35,13 +36,15 @@ STAGES = {
 }
 # ... and only these know their order.
 COMPOSERS = {
+    "alignment",
+    "confidence",
     "demo",
     "selftrain",
     "auditing",
-    "audit_command",
     "joint",
     "monitor",
     "oracle",
+    "quality",
     "checkpoint",
     "refinement",
     "refiner",
@@ -89,8 +92,8 @@ def test_backends_know_no_stage(backend):
     assert imports_of(PACKAGE / "_backends" / backend) & (STAGES | COMPOSERS) == set()
 
 
-@pytest.mark.parametrize("folder", ["_topk", "encoders"])
-def test_search_engines_and_encoders_know_no_stage(folder):
+@pytest.mark.parametrize("folder", ["_topk", "encoders", "formats"])
+def test_search_engines_encoders_and_formats_know_no_stage(folder):
     for path in (PACKAGE / folder).glob("*.py"):
         assert imports_of(path) & (STAGES | COMPOSERS) == set(), path
 
@@ -103,8 +106,8 @@ def test_only_evaluation_the_audit_and_the_oracle_open_test_links():
 
 def test_only_what_makes_or_judges_test_links_names_them():
     named = {path.stem for path in PACKAGE.rglob("*.py") if re.search(r"\.test\b|pair\.links", read(path))}
-    # io and synthetic make them, types holds them; cli and monitor pass them on to evaluate unopened
-    assert named <= {"io", "synthetic", "types", "cli", "monitor", "evaluation", "auditing", "oracle"}
+    # io and synthetic make them, types holds them; quality and monitor pass them on to evaluate unopened
+    assert named <= {"io", "synthetic", "types", "quality", "monitor", "evaluation", "auditing", "oracle"}
 
 
 def read(path):
