@@ -8,16 +8,8 @@ from typing import Any
 
 from stea_fast.formats import Problems
 
-OK, BAD_INPUT, BAD_USAGE, CANNOT_WRITE, MISSING_PACKAGE, AUDIT_FAILED, INTERRUPTED, TERMINATED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    130,
-    143,
-)
+OK, BAD_INPUT, BAD_USAGE, CANNOT_WRITE, MISSING_PACKAGE, AUDIT_FAILED = range(6)
+INTERRUPTED, TERMINATED = 130, 143
 EXIT_CODES = """exit codes:
   0    done
   1    the input cannot be used: a file is missing, malformed or empty
