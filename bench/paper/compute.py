@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from inputs import dataset_folder
+from inputs import MissingDataError, dataset_folder
 from measure import machine_facts
 from paper.experiments import DWY100K, SYNTHETIC, Cell
 
@@ -30,8 +30,8 @@ def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
     if cell.dataset in SYNTHETIC:
         return sf.synthetic_pair(DEMO_ENTITIES, cell.split, seed_fraction=cell.fraction)
     if cell.dataset in DWY100K:
-        if dwy100k is None:
-            raise FileNotFoundError(f"{cell.dataset} is not part of the project; say where it is with --dwy100k")
+        if dwy100k is None or not (dwy100k / cell.dataset).is_dir():
+            raise MissingDataError(f"--dwy100k must name the folder that holds {cell.dataset}; got {dwy100k}")
         return sf.load_pair(dwy100k / cell.dataset, cell.fraction, cell.split)
     return sf.load_pair(dataset_folder(cell.dataset), cell.fraction, cell.split)
 

@@ -68,6 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
         finished = runner.finished()
         print("\n".join(f"{'done' if cell.key in finished else '    '}  {cell.id}" for cell in cells))
         return 0
+    if given.audit:
+        from paper.audit import audit_all
+
+        return 1 if audit_all(cells, runner) else 0
     return 1 if runner.run(cells) else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -33,8 +34,8 @@ class Runner:
         return {cell_of(record).key: record for record in store.read(self.path)}
 
     def run(self, cells: Sequence[Cell]) -> int:
-        """Run what is not finished; the number of cells that could not be run here."""
-        missing = 0
+        """Run what is not finished; the number of cells that failed, which does not stop the others."""
+        failed = 0
         for place, cell in enumerate(cells):
             finished = self.finished()
             if cell.key in finished:
@@ -43,10 +44,13 @@ class Runner:
             print(f"[{len(cells) - len(rest) + 1}/{len(cells)}] {cell.id}   {time_left(rest, finished)}", flush=True)
             try:
                 self._run_if_free(cell)
-            except (MissingDataError, FileNotFoundError) as error:
-                missing += 1
+            except MissingDataError as error:
+                failed += 1
                 print(f"  skipped: {error}", flush=True)
-        return missing
+            except Exception:
+                failed += 1
+                traceback.print_exc()
+        return failed
 
     def _run_if_free(self, cell: Cell) -> None:
         folder = self.checkpoints / f"{cell.key.replace('/', '_')}_threads{self.threads}"
