@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc -name '*.h' -o -name '*.cpp' -o -name '*.inl')
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench paper clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
@@ -27,6 +27,10 @@ format: $(VENV)/lint.stamp
 
 bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/README.md
 	$(BIN)/python bench/compare.py
+
+paper: $(VENV)/bench.stamp  ## the quick part of the paper's experiments, and docs/results.md from all that was run
+	$(BIN)/python bench/paper/run.py --quick
+	$(BIN)/python bench/paper/render.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

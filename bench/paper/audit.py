@@ -21,8 +21,7 @@ def audit_all(cells: Sequence[Cell], runner: Runner) -> int:
     for cell in cells:
         found = audit(cell, runner)
         failed += not found["passed"]
-        verdict = "passed" if found["passed"] else f"FAILED: {', '.join(found['differs'])} depend on the test links"
-        print(f"{cell.id}: audit {verdict} ({found['arrays']} arrays, against {found['against']})", flush=True)
+        print(f"{cell.id}: {_verdict(found)}", flush=True)
         store.append(runner.path.with_name(store.AUDITS), found)
     return failed
 
@@ -43,6 +42,13 @@ def audit(cell: Cell, runner: Runner) -> dict[str, Any]:
         "id": cell.id, "passed": not differs, "arrays": len(shuffled), "differs": differs, "against": against,
         "machine": machine_facts(), "threads": runner.threads,
     }  # fmt: skip
+
+
+def _verdict(found: dict[str, Any]) -> str:
+    if found["passed"]:
+        return f"audit passed: {found['arrays']} arrays with the same bits as in {found['against']}"
+    differs = found["differs"]
+    return f"audit FAILED: {len(differs)} of {found['arrays']} arrays depend on the test links, first {differs[0]}"
 
 
 def _finished_digests(cell: Cell, runner: Runner) -> dict[str, str] | None:
