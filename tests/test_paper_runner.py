@@ -140,8 +140,8 @@ def test_no_cell_is_listed_twice_and_the_most_telling_come_first():
 
 def test_variants_change_only_what_they_name():
     plain = experiments.Cell("x", "synthetic", 0.1, "stea", "dual_amn", "", 2)
-    minmax = experiments.Cell("x", "synthetic", 0.1, "stea", "dual_amn", "minmax", 2)
-    assert minmax.options["refine_options"] == {"paper": True, "calibrate": "minmax"}
+    both = experiments.Cell("x", "synthetic", 0.1, "stea", "dual_amn", "bi", 2)
+    assert both.options["refine_options"] == {"paper": True, "select": "bi", "threshold": experiments.THRESHOLD}
     assert plain.options == {"rounds": 10, "refine_options": {"paper": True}, "encoder": "dual_amn", "seed": 2}
 
 
@@ -201,5 +201,5 @@ def test_figures_are_drawn_where_there_are_cells(runner, tmp_path):
 def test_published_figures_are_those_of_the_paper():
     found = published()
     assert found["overall", Kind("dbp15k_ja_en", 0.01, "stea")] == {"hit1": 0.471, "hit10": 0.7, "mrr": 0.547}
-    assert found["normalisation", Kind("dbp15k_zh_en", 0.3, "stea", variant="minmax")] == {"hit1": 0.74}
+    assert found["normalisation", Kind("dbp15k_zh_en", 0.3, "stea", variant="soft_minmax")] == {"hit1": 0.74}
     assert len([table for table, _ in found if table == "overall"]) == 5 * 5 * 5

@@ -1,1 +1,1 @@
-"""The paper's experiments as cells: what is run (`experiments`), how (`compute`, `runner`), kept (`store`) and shown."""
+"""The paper's experiments as cells: what is run, how, where it is kept, and how it is shown."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from measure import machine_facts
+
 from paper import compute, store
 from paper.experiments import Cell
 from paper.runner import Runner
-
 from stea_fast.auditing import shuffled_test_links
 
 SAME_BITS = ("cpu", "python", "stea-fast", "numpy", "scipy", "numba", "torch")  # where these differ, bits may
@@ -30,7 +30,7 @@ def audit(cell: Cell, runner: Runner) -> dict[str, Any]:
     """Run a cell with shuffled test links and compare every bit of every prediction.
 
     A finished cell of this machine, these versions and as many threads is the other side of the comparison. If it
-    differs, or there is none, the cell is run with the true links as well: what differs then differs for no other reason.
+    differs, or there is none, the cell is run with the true links as well: what differs then has no other reason.
     """
     pair = compute.load(cell, runner.dwy100k)
     shuffled = compute.digests(compute.train(cell, shuffled_test_links(pair)))

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from inputs import MissingDataError, dataset_folder
 from measure import machine_facts
-from paper.experiments import DWY100K, SYNTHETIC, Cell
 
 import stea_fast as sf
+from paper.experiments import DWY100K, SYNTHETIC, Cell
 from stea_fast.auditing import arrays_of
 from stea_fast.evaluation import pessimistic_ranks
 from stea_fast.rounds import Round, SelfTrainingResult

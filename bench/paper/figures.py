@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+
 from paper.experiments import BASELINES, CANDIDATES, DBP15K, FRACTIONS
 from paper.results import Results
 from paper.tables import ENCODER_LABELS, LABELS, METHODS, SELECTIONS, ZH, of_method, paper_value, short, variant_of
@@ -21,7 +22,10 @@ COLOURS = {
 }  # fmt: skip
 PAPER_STYLE = {"linestyle": ":", "marker": "x", "markersize": 4, "linewidth": 1}
 Series = Mapping[str, Sequence[float | None]]
-STYLE = {"svg.fonttype": "path", "svg.hashsalt": "stea-fast", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
+STYLE = {
+    "svg.fonttype": "path", "svg.hashsalt": "stea-fast", "font.size": 9,
+    "axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.3,
+}  # fmt: skip
 
 
 def plain(method: str) -> str:
@@ -71,6 +75,12 @@ def _bars(axes: Any, groups: Sequence[str], series: Series, style: Callable[[str
     axes.set_ylim(0, 1)
 
 
+def _legend(axes: Any, title: str = "", *, outside: bool = True) -> None:
+    """To the right of the last panel, where it hides nothing."""
+    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
+    axes.legend(fontsize=7, title=title, **place)
+
+
 def _of_method(method: str) -> dict[str, Any]:
     return {"color": COLOURS[method], "label": plain(method)}
 
@@ -101,7 +111,7 @@ def few_seeds(results: Results) -> Any:
                 axes.hlines(paper, middle - width / 2, middle + width / 2, color="black", linewidth=1.2)
     axes.plot([], [], color="black", linewidth=1.2, label="the paper")
     axes.set_ylabel("Hit@1, 1 % seeds")
-    axes.legend(fontsize=7, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend(axes)
     return figure
 
 
@@ -116,7 +126,7 @@ def generality(results: Results) -> Any:
         _bars(axes, [f"{fraction:.0%}" for fraction in FRACTIONS], each, _of_method)
         axes.set_title(f"{ENCODER_LABELS[encoder]}, zh_en")
     panels[0].set_ylabel("Hit@1")
-    panels[0].legend(fontsize=6)
+    _legend(panels[-1])
     return figure
 
 
@@ -137,7 +147,7 @@ def reliance(results: Results) -> Any:
         axes.set_title(f"{ENCODER_LABELS[encoder]}, zh_en")
         _percent(axes)
     panels[0].set_ylabel("Hit@1 (dotted: the paper)")
-    panels[0].legend(fontsize=6)
+    _legend(panels[0], outside=False)
     return figure
 
 
@@ -149,7 +159,8 @@ def _precision_and_recall(xs: Sequence[Any], series: Mapping[str, Series], label
         _lines(axes, xs, series[metric], _of_method)
         axes.set_ylabel(f"{metric} of pseudo mappings")
         axes.set_xlabel(label)
-    panels[0].legend(fontsize=6)
+        axes.set_xticks(xs)
+    _legend(panels[-1])
     return figure
 
 
@@ -157,15 +168,15 @@ def pairs_by_fraction(results: Results) -> Any:
     """Precision and recall of the last pseudo mappings over the share of seeds."""
     series: dict[str, Series] = {
         metric: {
-            m: [_first(results.of_pairs(of_method(ZH, f, m), metric)) for f in FRACTIONS] for m in METHODS[1:]
+            m: [_mean(results.of_pairs(of_method(ZH, f, m), metric)) for f in FRACTIONS] for m in METHODS[1:]
         }
         for metric in ("precision", "recall")
     }  # fmt: skip
     return _precision_and_recall([100 * fraction for fraction in FRACTIONS], series, "seeds, % (zh_en)")
 
 
-def _first(values: Sequence[float]) -> float | None:
-    return values[0] if values else None
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def pairs_by_round(results: Results) -> Any:
@@ -195,7 +206,7 @@ def selection(results: Results) -> Any:
     figure, (axes,) = _panels(1)
     _bars(axes, [f"{fraction:.0%}" for fraction in FRACTIONS], series, lambda label: {"label": label})
     axes.set_ylabel("Hit@1, zh_en")
-    axes.legend(fontsize=6)
+    _legend(axes)
     return figure
 
 
@@ -205,13 +216,14 @@ def candidates(results: Results) -> Any:
         f"{f:.0%}": [results.mean(of_method(ZH, f, "stea", variant=variant_of(k)), "hit1") for k in CANDIDATES]
         for f in FRACTIONS
     }
-    if sum(value is not None for values in series.values() for value in values) < 2:
+    others = [place for place, k in enumerate(CANDIDATES) if variant_of(k)]
+    if not _any([{name: [values[place] for place in others] for name, values in series.items()}]):
         return None
     figure, (axes,) = _panels(1)
     _lines(axes, CANDIDATES, series, lambda label: {"label": label})
     axes.set_xlabel("K")
     axes.set_ylabel("Hit@1 of STEA, zh_en")
-    axes.legend(fontsize=6, title="seeds")
+    _legend(axes, "seeds")
     return figure
 
 

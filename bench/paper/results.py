@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from paper.compute import unpacked_hits
 
 import stea_fast as sf
+from paper.compute import unpacked_hits
 
 PUBLISHED = Path(__file__).resolve().parent / "published.csv"
 METRICS = ("hit1", "hit10", "mrr")
@@ -63,9 +63,7 @@ class Results:
         splits = sorted(records[0].keys() & records[1].keys())
         if not splits:
             return None
-        hits = [
-            np.concatenate([_hits(by_split[split]) for split in splits]) for by_split in records
-        ]
+        hits = [np.concatenate([_hits(by_split[split]) for split in splits]) for by_split in records]
         links = np.repeat(np.arange(len(hits[0]))[:, None], 2, axis=1)
         return sf.paired_t_test(*map(_as_ranking, hits), links)
 

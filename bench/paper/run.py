@@ -4,8 +4,8 @@ python bench/paper/run.py --list | --quick | --full | --demo | --only PATTERN | 
                           [--splits 0,1] [--threads 1] [--dwy100k FOLDER] [--results FOLDER] [--checkpoints FOLDER]
 
 Finished cells are lines of results/cells.jsonl and are never run again. A killed run continues where it was, to the
-same bits, if it is started with as many threads. `--only` takes a part of a cell's id as `--list` shows it, with `*` for
-anything; with it all sets are searched. Several processes may run at once: they share the cells among themselves.
+same bits, if it is started with as many threads. `--only` takes a part of a cell's id as `--list` shows it, with `*`
+for anything; all sets are searched. Several processes may run at once: they share the cells among themselves.
 `--audit` runs cells again with shuffled test links and fails unless every prediction is bit-identical.
 """
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from inputs import MissingDataError
+
 from paper import compute, store
 from paper.experiments import Cell
-
 from stea_fast.rounds import Round
 
 

@@ -1,4 +1,4 @@
-"""Finished cells on disk: one JSON line each, appended so that a kill at any moment loses at most the line in writing."""
+"""Finished cells on disk: one JSON line each, appended so that a kill loses at most the line in writing."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from measure import markdown
+
 from paper.experiments import (
     BASELINES,
     CANDIDATES,
@@ -13,9 +14,7 @@ from paper.experiments import (
     DWY100K,
     FRACTIONS,
     OWN_ENCODER,
-    PAPER_METHODS,
     QUICK,
-    THRESHOLD,
     USUAL_CANDIDATES,
     ZH_EN,
     cells,
@@ -62,8 +61,8 @@ def beside(values: Sequence[float], paper: float | None) -> str:
     return f"{number(values)} ({paper:.3f}, {signed(float(np.mean(values)) - paper)})"
 
 
-def signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+def signed(value: float, digits: int = 3) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def paper_value(table: str, kind: Kind, metric: str) -> float | None:
@@ -112,7 +111,7 @@ def t_tests(results: Results) -> str:
                 found = results.compare(of_method(dataset, fraction, one), of_method(dataset, fraction, other))
                 if found is not None:
                     name = f"{short(dataset)} {fraction:.0%}: {LABELS[one]} − {LABELS[other]}"
-                    rows.append([name, signed(found.difference), f"{found.t:.1f}", f"{found.p:.1e}", f"{found.n:,}"])
+                    rows.append([name, signed(found.difference), signed(found.t, 1), f"{found.p:.1e}", f"{found.n:,}"])
     return markdown(["difference of Hit@1", "mean", "t", "p", "entities"], rows) if rows else "Not run."
 
 
@@ -158,7 +157,7 @@ def selection(results: Results) -> str:
 
 def normalisation(results: Results) -> str:
     """Softmax against MinMax."""
-    rows = [("MinMax", "stea", "dual_amn", "minmax"), ("softmax", "stea", "dual_amn", "")]
+    rows = [("MinMax", "stea", "dual_amn", "soft_minmax"), ("softmax", "stea", "dual_amn", "soft_softmax")]
     return by_fraction(results, rows, "normalisation")
 
 
