@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc -name '*.h' -o -name '*.cpp' -o -name '*.inl')
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test lint format bench docs paper clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
@@ -30,6 +30,10 @@ bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/RE
 
 docs: $(VENV)/docs.stamp  ## the documentation as a website in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+paper: $(VENV)/bench.stamp  ## the quick part of the paper's experiments, and docs/results.md from all that was run
+	$(BIN)/python bench/paper/run.py --quick
+	$(BIN)/python bench/paper/render.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

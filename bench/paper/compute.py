@@ -1,0 +1,113 @@
+"""One cell: run it, and write down what came out. Test links are opened only after the run, to judge it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from inputs import MissingDataError, dataset_folder
+from measure import machine_facts
+
+import stea_fast as sf
+from paper.experiments import DWY100K, SYNTHETIC, Cell
+from stea_fast.auditing import arrays_of
+from stea_fast.evaluation import pessimistic_ranks
+from stea_fast.rounds import Round, SelfTrainingResult
+from stea_fast.sealed import reveal
+
+DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
+DEMO_ENTITIES = 300
+
+
+def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
+    """The data of a cell."""
+    if cell.dataset in SYNTHETIC:
+        return sf.synthetic_pair(DEMO_ENTITIES, cell.split, seed_fraction=cell.fraction)
+    if cell.dataset in DWY100K:
+        if dwy100k is None or not (dwy100k / cell.dataset).is_dir():
+            raise MissingDataError(f"--dwy100k must name the folder that holds {cell.dataset}; got {dwy100k}")
+        return sf.load_pair(dwy100k / cell.dataset, cell.fraction, cell.split)
+    return sf.load_pair(dataset_folder(cell.dataset), cell.fraction, cell.split)
+
+
+def train(
+    cell: Cell, pair: sf.Pair, checkpoint: Path | None = None, show: Callable[[Round], object] | None = None
+) -> SelfTrainingResult:
+    """Run a cell, or continue it from its checkpoint."""
+    callbacks = () if show is None else (show,)
+    return sf.SelfTraining(pair, checkpoint=checkpoint, callbacks=callbacks, progress=False, **cell.options).run()
+
+
+def record(cell: Cell, pair: sf.Pair, result: SelfTrainingResult, threads: int) -> dict[str, Any]:
+    """The line of a finished cell."""
+    depth = min(DEPTH, pair.kg1.num_entities, pair.kg2.num_entities)
+    rankings: dict[str, Any] = {"encoder": sf.topk(*result.embeddings, depth, CSLS, progress=False)}
+    if result.refinement is not None:
+        rankings["refined"] = result.refinement
+    refined = rankings.get("refined")
+    return {
+        "id": cell.id,
+        **asdict(cell),
+        "settings": cell.options,
+        "machine": machine_facts(),
+        "threads": threads,
+        "sizes": _sizes(pair),
+        "seconds": sum(sum(done.seconds.values()) for done in result.history),
+        "peak_mb": max(max(done.stage_mb.values()) for done in result.history),
+        "metrics": {name: _pools(ranking, pair) for name, ranking in rankings.items()},
+        "pairs": _links(result, pair),
+        "calibration_error": None if refined is None else sf.calibration_error(refined, pair.test).error,
+        "hits": {name: packed_hits(ranking, pair) for name, ranking in rankings.items()},
+        "history": [asdict(done) for done in result.history],
+        "digests": digests(result),
+    }
+
+
+def _sizes(pair: sf.Pair) -> dict[str, Any]:
+    return {
+        "entities": [pair.kg1.num_entities, pair.kg2.num_entities],
+        "triples": [pair.kg1.num_triples, pair.kg2.num_triples],
+        "train": len(pair.train),
+        "test": len(pair.test),
+    }
+
+
+def _pools(ranking: Any, pair: sf.Pair) -> dict[str, dict[str, float]]:
+    """Closed: among the test targets, as papers do. Open: among all targets."""
+    found = {name: sf.evaluate(ranking, pair.test, pool=pool) for name, pool in (("closed", "test"), ("open", "all"))}
+    return {name: {"hit1": m.hit1, "hit10": m.hit10, "mrr": m.mrr} for name, m in found.items()}
+
+
+def _links(result: SelfTrainingResult, pair: sf.Pair) -> dict[str, float] | None:
+    """Quality of the links that are output; None where there are none."""
+    judged = sf.evaluate(result, pair.test)
+    if judged.num_pairs == 0 or math.isnan(judged.f1):
+        return None
+    return {
+        "count": judged.num_pairs, "precision": judged.precision, "recall": judged.recall, "f1": judged.f1,
+    }  # fmt: skip
+
+
+def packed_hits(ranking: Any, pair: sf.Pair) -> str:
+    """Hit@1 of every test link among the test targets, in the order of the split: bits, as base64."""
+    hits = pessimistic_ranks(ranking.forward, reveal(pair.test), "test") <= 1
+    return base64.b64encode(np.packbits(hits).tobytes()).decode()
+
+
+def unpacked_hits(packed: str, count: int) -> np.ndarray:
+    """bool [count]: what `packed_hits` packed."""
+    return np.unpackbits(np.frombuffer(base64.b64decode(packed), dtype=np.uint8), count=count).astype(bool)
+
+
+def digests(result: SelfTrainingResult) -> dict[str, str]:
+    """A digest of every array of a result: two results with the same digests have the same bits."""
+    return {
+        name: hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).hexdigest()[:16]
+        for name, array in arrays_of(result)
+    }

@@ -1,0 +1,261 @@
+"""The Markdown tables of docs/results.md: our figure, and where the paper has one, its own and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from measure import markdown
+
+from paper.experiments import (
+    BASELINES,
+    CANDIDATES,
+    DBP15K,
+    DWY100K,
+    FRACTIONS,
+    OWN_ENCODER,
+    QUICK,
+    USUAL_CANDIDATES,
+    ZH_EN,
+    cells,
+)
+from paper.results import METRICS, Kind, Results, published
+
+NOT_RUN = "not run"
+LABELS = {
+    "supervised": "Supervised", "sim_threshold": "SimThr", "one_to_one": "OneToOne", "mutual_nearest": "MutNearest",
+    "stea": "STEA", "oracle": "STEA, `oracle`", "default": "**stea-fast, full**", "fast": "stea-fast, fast",
+}  # fmt: skip
+ENCODER_LABELS = {
+    "dual_amn": "Dual-AMN", "rrea": "RREA", "alinet": "AliNet", "gcn_align": "GCN-Align", "propagation": "propagation",
+}  # fmt: skip
+METRIC_LABELS = {"hit1": "Hit@1", "hit10": "Hit@10", "mrr": "MRR"}
+METHODS = ("supervised", *BASELINES, "stea", "oracle", "fast", "default")
+LARGE = ("contea_zh_en", "wordnet30_oewn", "debian_bookworm_trixie")
+ZH = ZH_EN[0]
+
+
+def of_method(dataset: str, fraction: float, method: str, encoder: str = "dual_amn", variant: str = "") -> Kind:
+    """The kind of a method; our presets have their own encoder."""
+    return Kind(dataset, fraction, method, OWN_ENCODER.get(method, encoder), variant)
+
+
+def short(dataset: str) -> str:
+    return dataset.removeprefix("dbp15k_")
+
+
+def number(values: Sequence[float], digits: int = 3) -> str:
+    """Mean, and deviation over the splits where there are several."""
+    if not values:
+        return NOT_RUN
+    text = f"{np.mean(values):.{digits}f}"
+    return f"{text} ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else text
+
+
+def beside(values: Sequence[float], paper: float | None) -> str:
+    """Ours (the paper's, the difference)."""
+    if paper is None:
+        return number(values)
+    if not values:
+        return f"{NOT_RUN} ({paper:.3f})"
+    return f"{number(values)} ({paper:.3f}, {signed(float(np.mean(values)) - paper)})"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def paper_value(table: str, kind: Kind, metric: str) -> float | None:
+    """The paper's figure; its STEA is the one beside `oracle` and our presets too."""
+    return published().get((table, kind), {}).get(metric)
+
+
+def overall(results: Results, fraction: float) -> str:
+    """One block of the main table: methods × datasets × metrics."""
+    datasets = (*DBP15K, *(name for name in DWY100K if any(kind.dataset == name for kind in results.kinds)))
+    rows = []
+    for method in METHODS:
+        row = [LABELS[method]]
+        for dataset in datasets:
+            kind = of_method(dataset, fraction, method)
+            row += [beside(results.values(kind, m), paper_value("overall", kind, m)) for m in METRICS]
+        rows.append(row)
+    return markdown(["", *(f"{short(d)} {METRIC_LABELS[m]}" for d in datasets for m in METRICS)], rows)
+
+
+def headline(results: Results) -> str:
+    """Our default against the paper's STEA, and what the leak is worth."""
+    rows = []
+    for dataset in DBP15K:
+        for fraction in FRACTIONS:
+            kinds = [of_method(dataset, fraction, method) for method in ("stea", "oracle", "fast", "default")]
+            paper = paper_value("overall", kinds[0], "hit1")
+            assert paper is not None
+            ours = results.mean(kinds[-1], "hit1")
+            rows.append([
+                f"{short(dataset)} {fraction:.0%}", f"{paper:.3f}", *(number(results.values(k, "hit1")) for k in kinds),
+                NOT_RUN if ours is None else signed(ours - paper),
+            ])  # fmt: skip
+    header = ["Hit@1", "paper's STEA", *(LABELS[m] for m in ("stea", "oracle", "fast", "default")), "full − paper"]
+    return markdown(header, rows)
+
+
+def t_tests(results: Results) -> str:
+    """Every comparison that two finished cells allow."""
+    pairs = [("stea", name) for name in ("supervised", *BASELINES)]
+    pairs += [("oracle", "stea"), ("default", "stea"), ("default", "oracle"), ("default", "fast")]
+    rows = []
+    for dataset in DBP15K:
+        for fraction in FRACTIONS:
+            for one, other in pairs:
+                found = results.compare(of_method(dataset, fraction, one), of_method(dataset, fraction, other))
+                if found is not None:
+                    name = f"{short(dataset)} {fraction:.0%}: {LABELS[one]} − {LABELS[other]}"
+                    rows.append([name, signed(found.difference), signed(found.t, 1), f"{found.p:.1e}", f"{found.n:,}"])
+    return markdown(["difference of Hit@1", "mean", "t", "p", "entities"], rows) if rows else "Not run."
+
+
+def supervised(results: Results) -> str:
+    """Encoders trained on 30 % of the links alone."""
+    variants = {"gcn_align": "2000_epochs"}
+    rows = []
+    for encoder in ("gcn_align", "alinet", "rrea", "dual_amn"):
+        row = [ENCODER_LABELS[encoder]]
+        for dataset in DBP15K:
+            kind = Kind(dataset, 0.3, "supervised", encoder)
+            ours = kind._replace(variant=variants.get(encoder, ""))
+            row += [beside(results.values(ours, m), paper_value("supervised", kind, m)) for m in ("hit1", "mrr")]
+        rows.append(row)
+    return markdown(["", *(f"{short(d)} {METRIC_LABELS[m]}" for d in DBP15K for m in ("hit1", "mrr"))], rows)
+
+
+def by_fraction(results: Results, rows: Iterable[tuple[str, str, str, str]], table: str = "") -> str:
+    """Hit@1 on zh_en over the shares of seeds; rows of (label, method, encoder, variant)."""
+    lines = []
+    for label, method, encoder, variant in rows:
+        kinds = [of_method(ZH, fraction, method, encoder, variant) for fraction in FRACTIONS]
+        lines.append([label, *(beside(results.values(k, "hit1"), paper_value(table, k, "hit1")) for k in kinds)])
+    return markdown(["Hit@1, zh_en", *(f"{fraction:.0%}" for fraction in FRACTIONS)], lines)
+
+
+def generality(results: Results) -> str:
+    """The methods with other encoders."""
+    order = ("supervised", *BASELINES, "stea", "oracle")
+    return by_fraction(
+        results,
+        [(f"{ENCODER_LABELS[e]}: {LABELS[m]}", m, e, "") for e in ("rrea", "alinet", "gcn_align") for m in order],
+    )
+
+
+SELECTIONS = {"uni_kg1": "UniThr (KG1)", "uni_kg2": "UniThr (KG2)", "bi": "BiThr", "": "MutHighestProb"}
+
+
+def selection(results: Results) -> str:
+    """Strategies of selecting pseudo mappings."""
+    return by_fraction(results, [(label, "stea", "dual_amn", name) for name, label in SELECTIONS.items()])
+
+
+def normalisation(results: Results) -> str:
+    """Softmax against MinMax."""
+    rows = [("MinMax", "stea", "dual_amn", "soft_minmax"), ("softmax", "stea", "dual_amn", "soft_softmax")]
+    return by_fraction(results, rows, "normalisation")
+
+
+def variant_of(k: int) -> str:
+    return "" if k == USUAL_CANDIDATES else f"k={k}"
+
+
+def candidates(results: Results) -> str:
+    """Sensitivity to K."""
+    return by_fraction(results, [(f"K = {k}", "stea", "dual_amn", variant_of(k)) for k in CANDIDATES])
+
+
+def pairs_by_fraction(results: Results) -> str:
+    """Precision and recall of the pseudo mappings of the last round, zh_en."""
+    rows = []
+    for method in METHODS[1:]:
+        kinds = [of_method(ZH, fraction, method) for fraction in FRACTIONS]
+        rows.append([
+            LABELS[method],
+            *(f"{number(results.of_pairs(k, 'precision'))} / {number(results.of_pairs(k, 'recall'))}"
+              if results[k] else NOT_RUN for k in kinds),
+        ])  # fmt: skip
+    return markdown(["precision / recall, zh_en", *(f"{fraction:.0%}" for fraction in FRACTIONS)], rows)
+
+
+def pairs_by_round(results: Results) -> str:
+    """The same in every round at 1 %, of the first split."""
+    histories = {m: results[of_method(ZH, 0.01, m)][:1] for m in METHODS[1:]}
+    longest = max((len(found[0]["history"]) for found in histories.values() if found), default=0)
+    rows = []
+    for method, found in histories.items():
+        pairs = [done["metrics"]["pairs"] for done in found[0]["history"]] if found else []
+        shown = [f"{each['precision']:.3f} / {each['recall']:.3f}" for each in pairs]
+        rows.append([LABELS[method], *(shown + [""] * (longest - len(shown)) if found else [NOT_RUN] * longest)])
+    return markdown(["precision / recall, zh_en 1 %", *map(str, range(longest))], rows) if longest else "Not run."
+
+
+def _finished(results: Results, datasets: Iterable[str]) -> Iterator[Kind]:
+    wanted = tuple(datasets)
+    order = {method: place for place, method in enumerate(METHODS)}
+    yield from sorted(
+        (kind for kind in results.kinds if kind.dataset in wanted),
+        key=lambda kind: (wanted.index(kind.dataset), kind.fraction, kind.encoder, order[kind.method], kind.variant),
+    )
+
+
+def name(kind: Kind) -> str:
+    """Of a row in tables of all cells."""
+    parts = [short(kind.dataset), f"{kind.fraction:.0%}", LABELS[kind.method], ENCODER_LABELS[kind.encoder]]
+    return ", ".join([*parts, kind.variant] if kind.variant else parts)
+
+
+def open_pool(results: Results, datasets: Iterable[str]) -> str:
+    """Ranks among all targets beside ranks among the test targets."""
+    rows = [
+        [name(kind), *(number(results.values(kind, m, pool=pool)) for pool in ("closed", "open") for m in METRICS)]
+        for kind in _finished(results, datasets)
+    ]
+    header = [f"{pool} {METRIC_LABELS[m]}" for pool in ("closed", "open") for m in METRICS]
+    return markdown(["", *header], rows) if rows else "Not run."
+
+
+def links(results: Results, datasets: Iterable[str]) -> str:
+    """Links output: how many, how good, and how well their probabilities are calibrated."""
+    rows = []
+    for kind in _finished(results, datasets):
+        if not results.of_pairs(kind, "f1"):
+            continue
+        errors = [r["calibration_error"] for r in results[kind] if r["calibration_error"] is not None]
+        counts = number(results.of_pairs(kind, "count"), 0)
+        quality = (number(results.of_pairs(kind, metric)) for metric in ("precision", "recall", "f1"))
+        rows.append([name(kind), counts, *quality, number(errors) if errors else "–"])
+    return markdown(["", "links", "precision", "recall", "F1", "calibration error"], rows) if rows else "Not run."
+
+
+def cost(results: Results, datasets: Iterable[str]) -> str:
+    """Seconds of a round by stage (after the first training), of the whole, and the largest memory."""
+    rows = []
+    for kind in _finished(results, datasets):
+        rounds = [done["seconds"] for record in results[kind] for done in record["history"]]
+        first = [record["history"][0]["seconds"]["train"] for record in results[kind]]
+        later = [record["history"][1:] for record in results[kind]]
+        train = [done["seconds"]["train"] for history in later for done in history]
+        rows.append([
+            name(kind), str(results[kind][0]["threads"]), f"{np.mean(first):,.1f}",
+            f"{np.mean(train):,.1f}" if train else "–",
+            *(f"{np.mean([done[stage] for done in rounds]):,.1f}" for stage in ("topk", "select")),
+            f"{np.mean([record['seconds'] for record in results[kind]]):,.0f}",
+            f"{max(record['peak_mb'] for record in results[kind]) / 1000:.2f}",
+        ])  # fmt: skip
+    header = ["", "threads", "first training, s", "training per round, s", "search, s", "refine, s", "all, s", "GB"]
+    return markdown(header, rows) if rows else "Not run."
+
+
+def quick(results: Results) -> str:
+    """The quick set: Hit@1 with the encoder that needs no training."""
+    rows = []
+    for cell in cells([block for block in QUICK if block.name == "quick"], [0]):
+        kind = Kind(cell.dataset, cell.fraction, cell.method, cell.encoder, cell.variant)
+        rows.append([name(kind), *(number(results.values(kind, m)) for m in METRICS)])
+    return markdown(["", *METRIC_LABELS.values()], rows)
