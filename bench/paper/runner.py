@@ -69,8 +69,7 @@ class Runner:
             elapsed = perf_counter() - begin
             print(f"  round {done.number}: Hit@1 {best:.3f}, {done.num_pairs:,} pairs, {elapsed:,.0f} s", flush=True)
 
-        result = compute.train(cell, pair, folder, show)
-        store.append(self.path, compute.record(cell, pair, result, self.threads))
+        store.append(self.path, {**compute.run(cell, pair, folder, show), "threads": self.threads})
         store.discard(folder)
 
 
