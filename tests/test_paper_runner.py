@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 
 pytest.importorskip("safetensors", reason="checkpoints need safetensors")
 BENCH = Path(__file__).resolve().parents[1] / "bench"
-sys.path.insert(0, str(BENCH))
+sys.path.append(str(BENCH))
 
 from paper import audit, compute, experiments, render, store  # noqa: E402
 from paper.results import Kind, Results, published  # noqa: E402
@@ -36,11 +35,10 @@ def runner(tmp_path_factory):
     return runner
 
 
-def start(folder, *more):
+def start(folder):
     command = [sys.executable, "-u", str(BENCH / "paper" / "run.py"), "--only", "demo/*/stea/*split0"]
-    command += ["--results", str(folder / "results"), "--checkpoints", str(folder / "checkpoints"), *more]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, map(str, sys.path)))}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    command += ["--results", str(folder / "results"), "--checkpoints", str(folder / "checkpoints")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
@@ -65,14 +63,14 @@ def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
 
 
 def test_finished_cells_are_not_computed_again(runner, monkeypatch):
-    monkeypatch.setattr(compute, "train", lambda *given: pytest.fail("a finished cell was run again"))
+    monkeypatch.setattr(compute, "training", lambda *given, **options: pytest.fail("a finished cell was run again"))
     before = runner.path.read_bytes()
     assert runner.run([cell("mutual_nearest"), cell("stea")]) == 0
     assert runner.path.read_bytes() == before
 
 
 def test_a_cell_that_another_process_is_at_is_left_to_it(runner, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(compute, "train", lambda *given: pytest.fail("two processes at one cell"))
+    monkeypatch.setattr(compute, "training", lambda *given, **options: pytest.fail("two processes at one cell"))
     other = Runner(tmp_path, tmp_path, threads=1)
     key = cell("stea").key.replace("/", "_")
     with store.reserved(tmp_path / f"{key}_threads1") as ours:
@@ -106,7 +104,7 @@ def test_a_line_cut_off_by_a_kill_is_replaced(tmp_path):
 def test_a_line_says_all_that_is_needed_to_judge_the_run(runner):
     record = runner.finished()[cell("stea").key]
     assert record["id"] == "demo/synthetic/10%/stea/propagation/3_rounds/split0"
-    assert record["settings"]["rounds"] == 3 and record["settings"]["refine_options"] == {"paper": True}
+    assert record["settings"]["rounds"] == 3 and record["settings"]["refine_options"] == {"paper": "True"}
     assert record["machine"]["numpy"] == np.__version__ and record["peak_mb"] > 0
     last = record["history"][-1]["metrics"]
     assert record["metrics"]["refined"]["closed"]["hit1"] == last["refined"]["hit1"]

@@ -33,10 +33,10 @@ def audit(cell: Cell, runner: Runner) -> dict[str, Any]:
     differs, or there is none, the cell is run with the true links as well: what differs then has no other reason.
     """
     pair = compute.load(cell, runner.dwy100k)
-    shuffled = compute.digests(compute.train(cell, shuffled_test_links(pair)))
+    shuffled = compute.digests(compute.training(cell, shuffled_test_links(pair)).run())
     against, expected = "the finished cell", _finished_digests(cell, runner)
     if expected != shuffled:
-        against, expected = "a second run", compute.digests(compute.train(cell, pair))
+        against, expected = "a second run", compute.digests(compute.training(cell, pair).run())
     differs = sorted(name for name in expected.keys() | shuffled.keys() if expected.get(name) != shuffled.get(name))
     return {
         "id": cell.id, "passed": not differs, "arrays": len(shuffled), "differs": differs, "against": against,

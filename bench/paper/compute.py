@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
+import subprocess
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +25,7 @@ from stea_fast.sealed import reveal
 
 DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
 DEMO_ENTITIES = 300
+HERE = Path(__file__).resolve().parent
 
 
 def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
@@ -36,28 +39,44 @@ def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
     return sf.load_pair(dataset_folder(cell.dataset), cell.fraction, cell.split)
 
 
-def train(
-    cell: Cell, pair: sf.Pair, checkpoint: Path | None = None, show: Callable[[Round], object] | None = None
-) -> SelfTrainingResult:
-    """Run a cell, or continue it from its checkpoint."""
-    callbacks = () if show is None else (show,)
-    return sf.SelfTraining(pair, checkpoint=checkpoint, callbacks=callbacks, progress=False, **cell.options).run()
+def training(cell: Cell, pair: sf.Pair, **more: Any) -> sf.SelfTraining:
+    """A cell ready to run; `more` are options that do not change its result."""
+    return sf.SelfTraining(pair, progress=False, **cell.options, **more)
 
 
-def record(cell: Cell, pair: sf.Pair, result: SelfTrainingResult, threads: int) -> dict[str, Any]:
-    """The line of a finished cell."""
+def run(cell: Cell, pair: sf.Pair, folder: Path, show: Callable[[Round], object]) -> dict[str, Any]:
+    """Run a cell, or continue it from the checkpoint in its folder; the line of the finished cell."""
+    prepared = training(cell, pair, checkpoint=folder, callbacks=(show,))
+    assert prepared.checkpoint is not None
+    result = prepared.run()
+    return {
+        "id": cell.id,
+        **asdict(cell),
+        "settings": json.loads(prepared.checkpoint.identity["settings"]),  # all that the result depends on
+        "commit": commit(),
+        "machine": machine_facts(),
+        "sizes": _sizes(pair),
+        **judged(pair, result),
+    }
+
+
+def commit() -> str | None:
+    """Which state of the project; None outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def judged(pair: sf.Pair, result: SelfTrainingResult) -> dict[str, Any]:
+    """What a run took, and how good its predictions are."""
     depth = min(DEPTH, pair.kg1.num_entities, pair.kg2.num_entities)
     rankings: dict[str, Any] = {"encoder": sf.topk(*result.embeddings, depth, CSLS, progress=False)}
     if result.refinement is not None:
         rankings["refined"] = result.refinement
     refined = rankings.get("refined")
     return {
-        "id": cell.id,
-        **asdict(cell),
-        "settings": cell.options,
-        "machine": machine_facts(),
-        "threads": threads,
-        "sizes": _sizes(pair),
         "seconds": sum(sum(done.seconds.values()) for done in result.history),
         "peak_mb": max(max(done.stage_mb.values()) for done in result.history),
         "metrics": {name: _pools(ranking, pair) for name, ranking in rankings.items()},

@@ -130,7 +130,7 @@ QUICK = (
 )
 DEMO = (
     Experiment("demo", SYNTHETIC, (0.1,), ("supervised",), ("propagation",)),
-    Experiment("demo", SYNTHETIC, (0.1,), ("fast", *PAPER_METHODS[1:]), ("propagation",), ("3_rounds",)),
+    Experiment("demo", SYNTHETIC, (0.1,), ("default", "fast", *PAPER_METHODS[1:]), ("propagation",), ("3_rounds",)),
 )
 SETS = {"full": FULL, "quick": QUICK, "demo": DEMO}
 

@@ -22,7 +22,7 @@ COLOURS = {
 }  # fmt: skip
 PAPER_STYLE = {"linestyle": ":", "marker": "x", "markersize": 4, "linewidth": 1}
 Series = Mapping[str, Sequence[float | None]]
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "path", "svg.hashsalt": "stea-fast", "font.size": 9,
     "axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.3,
 }  # fmt: skip

@@ -67,6 +67,7 @@ def sections(results: Results, audits: list[dict[str, Any]], figures: Iterable[s
     yield part("At a glance", "", tables.headline(results), "few_seeds")
     for fraction in FRACTIONS:
         yield part(f"Overall performance, {fraction:.0%} seeds", "Dual-AMN.", tables.overall(results, fraction))
+    yield part("By similarity and by refined probability", "", tables.rankings(results))
     text = "Paired and two-sided, over the entities of all splits that both have, as in the paper."
     yield part("t-tests", text, tables.t_tests(results))
     yield part("Supervised, 30 % seeds", _SUPERVISED, tables.supervised(results))

@@ -65,7 +65,7 @@ class Results:
             return None
         hits = [np.concatenate([_hits(by_split[split]) for split in splits]) for by_split in records]
         links = np.repeat(np.arange(len(hits[0]))[:, None], 2, axis=1)
-        return sf.paired_t_test(*map(_as_ranking, hits), links)
+        return sf.paired_t_test(_as_ranking(hits[0]), _as_ranking(hits[1]), links)
 
 
 def judged_by(method: str) -> str:

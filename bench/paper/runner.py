@@ -35,9 +35,8 @@ class Runner:
 
     def run(self, cells: Sequence[Cell]) -> int:
         """Run what is not finished; the number of cells that failed, which does not stop the others."""
-        failed = 0
+        failed, finished = 0, self.finished()
         for place, cell in enumerate(cells):
-            finished = self.finished()
             if cell.key in finished:
                 continue
             rest = [other for other in cells[place:] if other.key not in finished]
@@ -50,6 +49,7 @@ class Runner:
             except Exception:
                 failed += 1
                 traceback.print_exc()
+            finished = self.finished()  # also what other processes have finished meanwhile
         return failed
 
     def _run_if_free(self, cell: Cell) -> None:
@@ -69,8 +69,7 @@ class Runner:
             elapsed = perf_counter() - begin
             print(f"  round {done.number}: Hit@1 {best:.3f}, {done.num_pairs:,} pairs, {elapsed:,.0f} s", flush=True)
 
-        result = compute.train(cell, pair, folder, show)
-        store.append(self.path, compute.record(cell, pair, result, self.threads))
+        store.append(self.path, {**compute.run(cell, pair, folder, show), "threads": self.threads})
         store.discard(folder)
 
 

@@ -100,6 +100,19 @@ def headline(results: Results) -> str:
     return markdown(header, rows)
 
 
+def rankings(results: Results) -> str:
+    """The same runs ranked by the encoder's similarity and by the refined probability."""
+    rows = []
+    for dataset in DBP15K:
+        for fraction in FRACTIONS:
+            for method in ("stea", "oracle", "fast", "default"):
+                kind = of_method(dataset, fraction, method)
+                if results[kind]:
+                    values = (results.values(kind, "hit1", ranking=ranking) for ranking in ("encoder", "refined"))
+                    rows.append([f"{short(dataset)} {fraction:.0%}, {LABELS[method]}", *map(number, values)])
+    return markdown(["Hit@1", "by similarity", "by refined probability"], rows) if rows else "Not run."
+
+
 def t_tests(results: Results) -> str:
     """Every comparison that two finished cells allow."""
     pairs = [("stea", name) for name in ("supervised", *BASELINES)]
