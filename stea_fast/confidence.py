@@ -1,13 +1,13 @@
-"""Probabilities that can be trusted: a monotone map fitted to seeds that took no part in a run.
+"""Probabilities that can be trusted: a rising curve fitted to seeds that took no part in a run.
 
-On its own seeds a method is always right. So it runs again without some of them, and the map is fitted to how often
-its best candidates for these are right: calibrated = σ(slope·logit(p) + offset), two numbers that few links can fix.
+On its own seeds a method is always right. So it runs again without some of them, and the curve is fitted to how often
+its best candidates for these are right: isotonic regression over bins of held-out links, with straight lines between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,25 +17,25 @@ from stea_fast._arrays import to_numpy
 from stea_fast.evaluation import Calibration, reliability
 from stea_fast.types import Pair
 
-FEWEST = 20  # held-out links; with fewer the map would say more about chance than about the method
-_EDGE = 1e-6  # probabilities closer to 0 or 1 are not told apart
-_FLATTEST = 1e-3
+FEWEST = 20  # held-out links; with fewer the curve would say more about chance than about the method
+_PER_BIN, _MOST_BINS = 10, 20
+_RISE = 1e-9  # of a flat piece of the curve, so that it can be inverted
+_BEYOND = 2.0  # a probability that no link has
 
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """A map from the method's probability to the share of right links among such.
+    """A curve from the method's probability to the share of right links among such.
 
     Attributes:
-        slope, offset: of the map; 1 and 0 where the method's own probabilities are kept.
+        curve: float64 [2, m], its corners: the method's probabilities, and what they are calibrated to; both rise.
         num_links: held-out seeds that it was fitted to.
         before: reliability of the method's own probabilities on them; None where there are none.
-        after: the same for calibrated ones, each by a map fitted to the other half of the links.
+        after: the same for calibrated ones, each by a curve fitted to the other half of the links.
         note: one sentence for the user.
     """
 
-    slope: float = 1.0
-    offset: float = 0.0
+    curve: np.ndarray = field(default_factory=lambda: np.array([[0.0, 1.0], [0.0, 1.0]]))
     num_links: int = 0
     before: Calibration | None = None
     after: Calibration | None = None
@@ -43,15 +43,12 @@ class Confidence:
 
     def __call__(self, probs: Any) -> np.ndarray:
         """float64: calibrated probabilities."""
-        if self.num_links == 0:
-            return np.asarray(probs, dtype=np.float64)
-        return _sigmoid(self.slope * _logit(probs) + self.offset)
+        return np.interp(np.asarray(probs, dtype=np.float64), *self.curve)
 
     def inverse(self, prob: float) -> float:
-        """The method's probability that is calibrated to `prob`."""
-        if self.num_links == 0:
-            return prob
-        return float(_sigmoid((_logit(np.array([prob])) - self.offset) / self.slope)[0])
+        """The least probability of the method that is calibrated to `prob` or more; above 1 where none is."""
+        own, calibrated = self.curve
+        return _BEYOND if prob > calibrated[-1] else float(np.interp(prob, calibrated, own))
 
 
 def cross_fit(
@@ -99,52 +96,53 @@ def _best_of(result: Any, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit(probs: np.ndarray, right: np.ndarray, *, seed: int = 0) -> Confidence:
-    """The map that makes what is right, bool [n], most likely given probabilities [n].
+    """The curve from probabilities [n] to the share of what is right, bool [n].
 
     It is used only where it lowers the calibration error of links that it was not fitted to.
     """
-    slope, offset = _fit_map(probs, right)
     after = np.empty(len(probs))
     halves = np.array_split(np.random.default_rng(seed).permutation(len(probs)), 2)
     for one, other in (halves, halves[::-1]):
-        a, b = _fit_map(probs[other], right[other])
-        after[one] = _sigmoid(a * _logit(probs[one]) + b)
+        after[one] = np.interp(probs[one], *_fit_curve(probs[other], right[other]))
     before, calibrated = reliability(probs, right), reliability(after, right)
     seeds = f"{len(probs):,} held-out seeds"
     if calibrated.error >= before.error:
         note = f"the method's own probabilities: on {seeds} their calibration error is {before.error:.3f}"
-        return Confidence(1.0, 0.0, len(probs), before, before, f"{note}, and a fitted map has {calibrated.error:.3f}")
+        note += f", and with a fitted curve {calibrated.error:.3f}"
+        return Confidence(num_links=len(probs), before=before, after=before, note=note)
     note = f"calibrated on {seeds}: expected calibration error {before.error:.3f} before, {calibrated.error:.3f} after"
-    return Confidence(slope, offset, len(probs), before, calibrated, note)
+    return Confidence(_fit_curve(probs, right), len(probs), before, calibrated, note)
 
 
-def _fit_map(probs: np.ndarray, right: np.ndarray) -> tuple[float, float]:
-    """Slope and offset by Newton's method on the logistic loss.
+def _fit_curve(probs: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Corners [2, m] of the curve: bins of about as many links each, joined until their shares rise.
 
-    The targets are Platt's: a little inside (0, 1), as if one link more of each kind had been seen, so that the
-    fit is finite where all links, or none, are right.
+    Each bin counts one link more, which is right as often as the method claims: so few links change little.
     """
-    positives = int(right.sum())
-    targets = np.where(right, (positives + 1) / (positives + 2), 1 / (len(right) - positives + 2))
-    features = np.stack([_logit(probs), np.ones(len(probs))], axis=1)
-    weights = np.array([1.0, 0.0])
-    for _ in range(50):
-        predicted = _sigmoid(features @ weights)
-        gradient = features.T @ (predicted - targets) + 1e-3 * (weights - [1.0, 0.0])
-        curvature = (features * (predicted * (1 - predicted))[:, None]).T @ features + 1e-3 * np.eye(2)
-        step = np.linalg.solve(curvature, gradient)
-        weights -= step / max(1.0, np.abs(step).max())
-        if np.abs(step).max() < 1e-8:
-            break
-    if weights[0] < _FLATTEST:  # a map that falls would turn the ranking round; nearly all links then get their mean
-        return _FLATTEST, float(_logit(targets.mean()[None])[0])
-    return float(weights[0]), float(weights[1])
+    order = np.argsort(probs, kind="stable")
+    p, correct = probs[order], right[order].astype(np.float64)
+    bins = min(_MOST_BINS, max(1, len(p) // _PER_BIN))
+    starts = np.unique(np.searchsorted(p, p[np.arange(bins) * len(p) // bins]))  # equal ones stay together
+    counts = np.diff(np.append(starts, len(p)))
+    claimed = np.add.reduceat(p, starts) / counts
+    shares = (np.add.reduceat(correct, starts) + claimed) / (counts + 1)
+    claimed, shares = _pooled(claimed, shares, counts)
+    if claimed[0] > 0:  # less than any held-out link had is worth less: such are entities without counterpart
+        claimed, shares = np.append(0.0, claimed), np.append(0.0, shares)
+    if claimed[-1] < 1:
+        claimed, shares = np.append(claimed, 1.0), np.append(shares, shares[-1])
+    return np.stack([claimed, np.minimum(shares, 1.0 - _RISE) + _RISE * claimed])
 
 
-def _logit(probs: Any) -> np.ndarray:
-    inside = np.clip(np.asarray(probs, dtype=np.float64), _EDGE, 1 - _EDGE)
-    return np.log(inside) - np.log1p(-inside)
-
-
-def _sigmoid(values: np.ndarray) -> np.ndarray:
-    return 1.0 / (1.0 + np.exp(-np.clip(values, -500.0, 500.0)))
+def _pooled(xs: np.ndarray, ys: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbouring points are replaced by their mean until ys rise (pool adjacent violators)."""
+    blocks: list[tuple[float, float, float]] = []
+    for block in zip(xs.tolist(), ys.tolist(), weights.tolist(), strict=True):
+        x, y, weight = block
+        while blocks and blocks[-1][1] >= y:
+            before_x, before_y, before = blocks.pop()
+            total = before + weight
+            x, y = (before * before_x + weight * x) / total, (before * before_y + weight * y) / total
+            weight = total
+        blocks.append((x, y, weight))
+    return np.array([x for x, _, _ in blocks]), np.array([y for _, y, _ in blocks])

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import stea_fast as sf
 from stea_fast.confidence import FEWEST, Confidence, cross_fit, fit
@@ -23,31 +25,44 @@ def overconfident(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def test_an_overconfident_method_is_corrected():
     confidence = fit(*overconfident(4000))
-    assert confidence.slope == pytest.approx(0.5, abs=0.1)
     assert confidence.before is not None and confidence.after is not None
     assert confidence.after.error < 0.5 * confidence.before.error
     fresh, right = overconfident(4000, seed=1)
     assert confidence(fresh).mean() == pytest.approx(right.mean(), abs=0.02)
 
 
-def test_the_map_keeps_the_order_and_can_be_inverted():
+def test_the_curve_keeps_the_order_and_says_where_a_probability_is_reached():
     confidence = fit(*overconfident(500))
-    probs = np.linspace(0.01, 0.99, 50)
-    assert (np.diff(confidence(probs)) > 0).all()
-    assert [confidence.inverse(p) for p in confidence(probs)] == pytest.approx(probs.tolist())
+    probs = np.linspace(0.0, 1.0, 101)
+    calibrated = confidence(probs)
+    assert (np.diff(calibrated) > 0).all() and calibrated[0] >= 0 and calibrated[-1] <= 1
+    for least in (0.2, 0.5, 0.7):
+        reached = probs >= confidence.inverse(least)
+        assert (calibrated[reached] >= least - 1e-9).all() and (calibrated[~reached] < least).all()
+    assert confidence.inverse(1.0) > 1.0  # nothing is that sure
+    assert confidence.inverse(0.0) == 0.0
 
 
 def test_a_method_that_is_always_right_keeps_its_own_probabilities():
-    probs = np.full(40, 0.999)
+    probs = np.full(40, 1.0)
     confidence = fit(probs, np.ones(40, dtype=bool))
     assert "own probabilities" in confidence.note
     assert confidence(probs) == pytest.approx(probs)
 
 
-def test_a_method_whose_probabilities_say_the_opposite_gets_no_falling_map():
+def test_a_method_whose_probabilities_say_the_opposite_gets_no_falling_curve():
     probs, right = overconfident(400)
     confidence = fit(probs, ~right)
-    assert confidence.slope > 0
+    assert (np.diff(confidence.curve) > 0).all()
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.booleans()), min_size=20, max_size=60))
+def test_any_held_out_links_give_a_rising_curve_between_0_and_1(links):
+    probs, right = np.array([p for p, _ in links]), np.array([correct for _, correct in links])
+    own, calibrated = fit(probs, right).curve
+    assert own[0] == 0 and own[-1] == 1
+    assert (np.diff(own) > 0).all() and (np.diff(calibrated) > 0).all()
+    assert calibrated[0] >= 0 and calibrated[-1] <= 1
 
 
 @pytest.mark.parametrize(("folds", "runs"), [(1, 1), (4, 4)])
@@ -75,6 +90,13 @@ def test_a_single_run_holds_out_a_fifth_but_enough_to_calibrate(seeds, held_out)
     nothing = Ranking(np.full((2000, 1), -1), np.zeros((2000, 1), dtype=np.float32))
     confidence = cross_fit(replace(pair, train=pair.train[:seeds]), lambda part: SimpleNamespace(forward=nothing))
     assert confidence.num_links == held_out
+
+
+def test_less_than_any_held_out_link_had_is_worth_less():
+    rng = np.random.default_rng(0)
+    confidence = fit(np.full(200, 0.9), rng.random(200) < 0.97)
+    assert confidence(0.9) > 0.95
+    assert confidence(0.3) < 0.4
 
 
 def test_too_few_seeds_are_said_to_be_too_few():
