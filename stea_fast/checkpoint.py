@@ -14,6 +14,7 @@ import numpy as np
 
 from stea_fast import __version__
 from stea_fast._arrays import is_torch, to_numpy
+from stea_fast._atomic import flush
 from stea_fast.types import Pair
 
 NAME = "checkpoint.safetensors"
@@ -75,9 +76,9 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._sweep()
             library.save_file(tensors, aside, metadata)
-            _flush(aside)
+            flush(aside)
             os.replace(aside, self.path)
-            _flush(self.folder)
+            flush(self.folder)
         except (OSError, library.SafetensorError) as error:
             raise CheckpointError(
                 f"cannot write {self.path}: {error}; the last good checkpoint is untouched"
@@ -127,15 +128,6 @@ def _as_kind(array: np.ndarray, kind: str) -> Any:
     import torch
 
     return torch.from_numpy(array)
-
-
-def _flush(path: Path) -> None:
-    """To the disk itself, so that a power cut leaves the old or the new state."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_running(process: int) -> bool:
