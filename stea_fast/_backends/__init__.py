@@ -36,11 +36,11 @@ class BackendUnavailable(RuntimeError):
 @cache
 def status(name: str) -> BackendStatus:
     """Import a backend and ask whether it can run."""
-    if name == "cuda":
-        return BackendStatus(name, False, "not part of this build")
     try:
         module = importlib.import_module(f"stea_fast._backends.{name}")
         return BackendStatus(name, True, module.describe())
+    except BackendUnavailable as error:  # it is there, and says itself why it cannot run
+        return BackendStatus(name, False, str(error))
     except ModuleNotFoundError as error:
         return BackendStatus(name, False, f"absent: {error}")
     except Exception as error:  # a broken binary must not take the other backends down

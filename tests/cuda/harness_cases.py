@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from test_parity import problems as graph_problems
 
-from stea_fast import KG, Beliefs, RelationAlignment, load_pair
+from stea_fast import KG, Beliefs, Pair, RelationAlignment
 from stea_fast._backends import numba, reference
 from stea_fast._backends.counts import scale_bits
 from stea_fast.beliefs import soft
@@ -69,9 +69,8 @@ def star_case(degree: int, seed: int) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
 
 
-def real_case(folder, entities: int = 300) -> Case:
-    """The best connected entities of a real pair; a third of them known, the rest guessed at random."""
-    pair = load_pair(folder, 0.3)
+def real_case(pair: Pair, entities: int = 300) -> Case:
+    """The best connected linked entities of a real pair, with the true candidate and random ones."""
     rng = np.random.default_rng(0)
     ranks = pair.kg1.degrees[pair.links[:, 0]] + pair.kg2.degrees[pair.links[:, 1]]
     links = pair.links[np.argsort(-ranks, kind="stable")[:entities]]
