@@ -42,6 +42,7 @@ COMPOSERS = {
     "oracle",
     "checkpoint",
     "refinement",
+    "device_refinement",
     "sides",
     "options",
     "cli",
@@ -84,7 +85,7 @@ def test_backends_know_no_stage(backend):
     assert imports_of(PACKAGE / "_backends" / backend) & (STAGES | COMPOSERS) == set()
 
 
-@pytest.mark.parametrize("folder", ["_topk", "encoders"])
+@pytest.mark.parametrize("folder", ["_topk", "_device", "encoders"])
 def test_search_engines_and_encoders_know_no_stage(folder):
     for path in (PACKAGE / folder).glob("*.py"):
         assert imports_of(path) & (STAGES | COMPOSERS) == set(), path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,6 +53,20 @@ class Builder:
         """The object of the unchanged kernels."""
         return self._kernels(f"kernels-{mode}", mode, ROOT / "csrc")
 
+    def module(self) -> Path:
+        """`stea_fast._cuda` over host memory: the real bindings and the real kernels, without a GPU."""
+        import pybind11
+
+        includes = [f"-I{sysconfig.get_paths()['include']}", f"-I{pybind11.get_include()}"]
+        bindings = self._compiled(
+            "cuda_module.o", ROOT / "csrc/bindings/cuda_module.cpp", "plain", ["-O0", "-fvisibility=hidden", *includes]
+        )
+        objects = [bindings, self._compiled("control.o", HARNESS / "control.cpp", "plain"), self.kernels("plain")]
+        return self.target(
+            f"_cuda{sysconfig.get_config_var('EXT_SUFFIX')}",
+            lambda path: run(["-shared", *objects, *self.scheduler("plain"), "-pthread", "-o", path]),
+        )
+
     def _linked(self, name: str, mode: str, kernels: Callable[[], Path]) -> Path:
         flags = MODES[mode].sanitizer
         runner = lambda: self._compiled(f"runner-{mode}.o", HARNESS / "runner.cpp", mode, flags)  # noqa: E731
@@ -76,8 +91,9 @@ class Builder:
         path = self.folder / name
         with _locked(self.folder / f"{name}.lock"):
             if not path.exists():
-                make(path.with_suffix(".part"))
-                path.with_suffix(".part").rename(path)
+                part = path.with_name(f"{name}.part")
+                make(part)
+                part.rename(path)
         return path
 
 

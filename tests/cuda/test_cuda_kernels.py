@@ -71,7 +71,7 @@ def test_kernels_equal_the_reference_on_hubs(builder, tmp_path, mode, workers):
 @pytest.mark.parametrize("mode", ["plain", "asan", "tsan"])
 @pytest.mark.parametrize("block", BLOCKS)
 def test_kernels_equal_the_reference_on_a_real_pair(builder, tmp_path, dbp15k, mode, block):
-    workers = 1 if block in (32, 256) else 2
+    workers = 2 if block in (64, 128) else 1
     one = configuration(block, slots=256, capacity=65536, seed=block, workers=workers)
     check(builder.runner(mode), tmp_path, [cases.real_case(dbp15k)], [one])
 
