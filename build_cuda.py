@@ -3,8 +3,8 @@
 "on" without a toolkit is an error; "auto" builds where a toolkit is, and says in one line what it decided. The choice
 follows the toolkit, not a GPU on the build host: the module imports without a driver and then reports no device.
 
-`python build_cuda.py --report` compiles the kernels for every architecture and prints registers, shared memory, spills
-and the occupancy they allow, as a Markdown table; it fails on spills.
+`python build_cuda.py` compiles the kernels for every architecture and prints registers, shared memory and the
+occupancy they allow, as a Markdown table; it fails if a kernel spills.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,3 +120,112 @@ def _is_older(target: Path, source: Path) -> bool:
     """Whether the target must be made again: a header or its source is newer."""
     headers = [*source.parent.glob("*.h"), *source.parent.glob("*.cuh"), *source.parent.parent.glob("*.h")]
     return not target.exists() or target.stat().st_mtime < max(path.stat().st_mtime for path in [source, *headers])
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """What ptxas says of one kernel on one architecture."""
+
+    kernel: str
+    architecture: int
+    registers: int
+    static_shared: int
+    spills: int
+
+
+def kernel_use(toolkit: Toolkit, folder: Path) -> list[KernelUse]:
+    """Compile every source for every architecture and read ptxas's report."""
+    found = []
+    for stem in SOURCES:
+        source = ROOT / "csrc" / "kernels" / "cuda" / f"{stem}.cu"
+        command = [toolkit.nvcc, *NVCC_FLAGS, *toolkit.code_flags(), "-Xptxas", "-v", "--threads", "2", "-c"]
+        done = subprocess.run(
+            [*command, str(source), "-o", str(folder / f"{stem}.o")], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"nvcc failed on {source.name}:\n{done.stderr}")
+        found += parse_ptxas(done.stderr)
+    return found
+
+
+def parse_ptxas(text: str) -> list[KernelUse]:
+    """The kernels in the output of `ptxas -v`."""
+    found = []
+    for part in text.split("Compiling entry function ")[1:]:
+        mangled, architecture = re.findall(r"'([^']+)'", part)[:2]
+        registers = re.search(r"Used (\d+) registers", part)
+        spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", part)
+        if registers is None or len(spills) != 2:
+            raise SystemExit(f"ptxas does not say what {mangled} uses:\n{part}")
+        shared = re.search(r"(\d+) bytes smem", part)
+        found.append(
+            KernelUse(
+                readable_name(mangled),
+                int(architecture.removeprefix("sm_")),
+                int(registers.group(1)),
+                int(shared.group(1)) if shared else 0,
+                sum(map(int, spills)),
+            )
+        )
+    return found
+
+
+def readable_name(mangled: str) -> str:
+    """`best_of_rows<float>` from a mangled name: the last of its length-prefixed parts and the template argument."""
+    rest, names = mangled.removeprefix("_ZN"), []
+    while match := re.match(r"(\d+)", rest):
+        length = int(match.group(1))
+        names.append(rest[match.end() : match.end() + length])
+        rest = rest[match.end() + length :]
+    argument = {"If": "<float>", "Id": "<double>"}.get(rest[:2], "")
+    return names[-1] + argument
+
+
+# Registers, shared memory in KiB, threads and blocks of one multiprocessor (CUDA C++ Programming Guide, table of compute
+# capabilities). All have 65,536 registers, given to warps in units of 256.
+MULTIPROCESSORS = {
+    75: (64, 1024, 16), 80: (164, 2048, 32), 86: (100, 1536, 16), 89: (100, 1536, 24), 90: (228, 2048, 32),
+    100: (228, 2048, 32), 110: (228, 1536, 24), 120: (100, 1536, 24),
+}  # fmt: skip
+BLOCK_SIZE = 128  # the default of the launchers
+DYNAMIC_SHARED = {"ordinary_rows": 8 * 1024, "hub_rows": 256}  # what the launchers ask for
+RESERVED_SHARED = 1024  # per block, by the system, from sm_80 on
+
+
+def occupancy(use: KernelUse) -> float:
+    """Resident threads in the share of the most, on paper, for blocks of BLOCK_SIZE threads."""
+    kibibytes, most_threads, most_blocks = MULTIPROCESSORS[use.architecture]
+    warps = BLOCK_SIZE // 32
+    registers_per_warp = -(-use.registers * 32 // 256) * 256
+    by_registers = 65536 // registers_per_warp // warps
+    shared = use.static_shared + DYNAMIC_SHARED.get(use.kernel, 0) + (RESERVED_SHARED if use.architecture >= 80 else 0)
+    by_shared = kibibytes * 1024 // shared if shared else most_blocks
+    blocks = min(by_registers, by_shared, most_blocks, most_threads // BLOCK_SIZE)
+    return blocks * BLOCK_SIZE / most_threads
+
+
+def report(uses: list[KernelUse]) -> str:
+    """A Markdown table: registers and occupancy of every kernel on every architecture."""
+    architectures = sorted({use.architecture for use in uses})
+    lines = ["| kernel | shared memory | " + " | ".join(f"sm_{n}" for n in architectures) + " |"]
+    lines.append("| --- | ---: |" + " ---: |" * len(architectures))
+    for kernel in sorted({use.kernel for use in uses}):
+        of_kernel = {use.architecture: use for use in uses if use.kernel == kernel}
+        cells = [f"{of_kernel[n].registers}, {occupancy(of_kernel[n]):.0%}" for n in architectures]
+        shared = max(use.static_shared for use in of_kernel.values()) + DYNAMIC_SHARED.get(kernel, 0)
+        lines.append(f"| `{kernel}` | {shared:,} B | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Compile everything, print the table, fail on spills."""
+    with tempfile.TemporaryDirectory() as folder:
+        uses = kernel_use(find_toolkit(), Path(folder))
+    print(report(uses))
+    spilling = [use for use in uses if use.spills]
+    if spilling:
+        raise SystemExit(f"spills: {spilling}")
+
+
+if __name__ == "__main__":
+    main()

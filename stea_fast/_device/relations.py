@@ -34,8 +34,8 @@ def containment(counts: DeviceCounts, num_target_relations: int, smoothing: floa
     num_relations, width = len(counts.den), 2 * num_target_relations
     r, r2 = counts.keys // width, counts.keys % width
     scale = 2.0**-counts.scale_bits
-    denominator = (counts.den * scale + smoothing).clamp(min=1e-300)
-    probs = ((counts.num * scale + smoothing * prior) / denominator[r]).clamp(max=1.0).float()
+    denominator = (counts.den.double() * scale + smoothing).clamp(min=1e-300)
+    probs = ((counts.num.double() * scale + smoothing * prior) / denominator[r]).clamp(max=1.0).float()
     # r ⊆ r' says the same as r⁻ ⊆ r'⁻.
     inverse: Tensor = (r + num_relations) * width + (r2 + num_target_relations) % width
     inverse, order = torch.sort(inverse)

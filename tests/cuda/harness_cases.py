@@ -69,6 +69,15 @@ def star_case(degree: int, seed: int) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
 
 
+def dense_case(seed: int, entities: int = 40) -> Case:
+    """Random graphs in which most rows have more beliefs around them than a small table takes."""
+    rng = np.random.default_rng(seed)
+    kg1, kg2 = (KG(rng.integers(0, (entities, 3, entities), (4 * entities, 3)), entities, 3) for _ in range(2))
+    candidates = np.stack([rng.permutation(entities)[:5] for _ in range(entities)]).astype(np.int32)
+    beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
+    return with_scores(kg1, kg2, candidates, beliefs, RelationAlignment.uniform(kg1, kg2, 0.3), rng, k_back=5)
+
+
 def real_case(pair: Pair, entities: int = 300) -> Case:
     """The best connected linked entities of a real pair, with the true candidate and random ones."""
     rng = np.random.default_rng(0)

@@ -60,7 +60,12 @@ MUTANTS = [
         "at <= table.mask + 1; at += blockDim.x", "asan", "AddressSanitizer",
     ),
     Mutant(
-        "shifts_by_the_whole_width", "belief_table.cuh", "+ 1u) << 32) | edge", "+ 1u) << 64) | edge", "asan", "",
+        "shifts_too_little", "belief_table.cuh", "+ 1u) << 32) | edge", "+ 1u) << 24) | edge", "asan", "AddressSanitizer",
+    ),
+    Mutant(
+        "misaligned_shared_memory", "evidence.cu", "sum = block_sum(sum, partial);",
+        "sum = block_sum(sum, reinterpret_cast<double*>(reinterpret_cast<char*>(partial) + 4));", "asan",
+        "runtime error: store to misaligned address",
     ),
     Mutant(
         "ballot_in_a_divergent_branch", "relation_counts.cu", "if (lane_id() == 0 && term > 0) {",
