@@ -181,7 +181,7 @@ def readable_name(mangled: str) -> str:
     return names[-1] + argument
 
 
-# Registers, shared memory in KiB, threads and blocks of one multiprocessor (CUDA C++ Programming Guide, table of compute
+# Shared memory in KiB, threads and blocks of one multiprocessor (CUDA C++ Programming Guide, table of compute
 # capabilities). All have 65,536 registers, given to warps in units of 256.
 MULTIPROCESSORS = {
     75: (64, 1024, 16), 80: (164, 2048, 32), 86: (100, 1536, 16), 89: (100, 1536, 24), 90: (228, 2048, 32),

@@ -18,7 +18,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError, CompileError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # a build front end need not run in this folder
-import build_cuda  # noqa: E402
+import build_cuda
 
 REQUIRE_NATIVE = os.environ.get("STEA_REQUIRE_NATIVE", "0") not in ("", "0")
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
@@ -74,7 +74,7 @@ def core_extension():
 
 
 def cuda_extension(toolkit: build_cuda.Toolkit):
-    """Bindings compiled by the host compiler; the kernels' objects join at build time. The runtime is linked statically."""
+    """The bindings, by the host compiler; the kernels' objects join at build time. The runtime is linked statically."""
     from pybind11.setup_helpers import Pybind11Extension
 
     return Pybind11Extension(

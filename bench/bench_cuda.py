@@ -148,7 +148,9 @@ def main() -> int:
     threads = _backends.thread_count(given.threads)
     found = {name: bench(name, given.rounds, threads) for name in given.case or CASES}
     if given.json:
-        given.json.write_text(json.dumps({"device": status.detail, **machine_facts(), "seconds": found}, indent=2) + "\n")
+        given.json.write_text(
+            json.dumps({"device": status.detail, **machine_facts(), "seconds": found}, indent=2) + "\n"
+        )
     return 0
 
 

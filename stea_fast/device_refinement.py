@@ -122,9 +122,7 @@ def _sides(
     for name, (indices, scores), source, target in zip(
         ("forward", "backward"), rankings, graphs, graphs[::-1], strict=False
     ):
-        ids, values = checks.ranking(
-            indices, scores, name, source.num_entities, target.num_entities, kernels.device
-        )
+        ids, values = checks.ranking(indices, scores, name, source.num_entities, target.num_entities, kernels.device)
         checked.append((ids[:, : options.k].contiguous(), values[:, : options.k].contiguous()))
     mutual = _mutual_count(kernels, checked, seeds)
     sides = []
@@ -179,7 +177,9 @@ def _prior(
     if log_partition is not None:
         partition = checks.on_device(log_partition[0 if forward else 1], "log_partition", device).double()
         if partition.shape != scores.shape[:1] or not bool(torch.isfinite(partition).all()):
-            raise ValueError(f"log_partition must hold {len(scores)} finite numbers, got shape {tuple(partition.shape)}")
+            raise ValueError(
+                f"log_partition must hold {len(scores)} finite numbers, got shape {tuple(partition.shape)}"
+            )
     assert beta is not None
     prior = stages.softmax(scores, beta, partition)
     if partition is not None and float(prior.sum(dim=1).max()) > 1.01:  # 1, but for rounding
@@ -192,7 +192,8 @@ def _given_probabilities(scores: Tensor) -> Tensor:
     low, high, most = torch.stack([probs.min(), probs.max(), probs.sum(dim=1).max()]).tolist()
     if low < 0 or high > 1 or most > 1 + 1e-3:
         raise ValueError(
-            f"calibrate='none' needs probabilities in rows that sum to at most 1, got {low} to {high} and a row of {most:.4f}"
+            f"calibrate='none' needs probabilities in [0, 1] in rows that sum to at most 1, "
+            f"got {low} to {high} and a row with sum {most:.4f}"
         )
     return probs
 
@@ -222,16 +223,16 @@ def _beliefs(kernels: Kernels, sides: list[DeviceSide], kind: str) -> tuple[Devi
     if kind == "mutual":
         if len(sides) < 2:
             raise ValueError("evidence='mutual' needs candidates in both directions; only one was given")
-        pairs, weights = mutual_pairs(kernels, *((side.indices, side.probs) for side in sides), above=0.0)  # type: ignore[misc]
+        forward, backward = ((side.indices, side.probs) for side in sides)
+        pairs, weights = mutual_pairs(kernels, forward, backward, above=0.0)
         sources, targets = pairs.T
-        return stages.from_pairs(sources, targets, weights, sizes[0]), stages.from_pairs(
-            targets, sources, weights, sizes[1]
-        )
+        back = stages.from_pairs(targets, sources, weights, sizes[1])
+        return stages.from_pairs(sources, targets, weights, sizes[0]), back
     make = stages.soft if kind == "soft" else stages.argmax
-    forward = make(sides[0].indices, sides[0].probs)
+    held = make(sides[0].indices, sides[0].probs)
     if len(sides) == 2:
-        return forward, make(sides[1].indices, sides[1].probs)
-    return forward, stages.transpose(forward, sizes[1])
+        return held, make(sides[1].indices, sides[1].probs)
+    return held, stages.transpose(held, sizes[1])
 
 
 def _refine_side(

@@ -117,11 +117,9 @@ class KG:
 
         from stea_fast._device.data import DeviceGraph
 
-        wanted = torch.device(device)
-        if wanted.type == "cuda" and wanted.index is None:
-            wanted = torch.device("cuda", torch.cuda.current_device())
         moved = copy.copy(self)
-        moved._set("device_graph", None if wanted.type == "cpu" else DeviceGraph.upload(self, wanted))
+        place = torch.empty(0, device=device).device  # "cuda" names one of several devices: the current one
+        moved._set("device_graph", None if place.type == "cpu" else DeviceGraph.upload(self, place))
         return moved
 
     @property

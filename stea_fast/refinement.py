@@ -120,9 +120,7 @@ def refine(
     template = given[-1][0]
     if _backends.use_cuda([array for ranking in given for array in ranking], chosen.backend):
         return _refined_on_device(given, kg1, kg2, known, held_out, relations, log_partition, chosen)
-    sides = calibrated_sides(
-        rankings(given, kg1, kg2, chosen.k), kg1, kg2, known, held_out, log_partition, chosen
-    )
+    sides = calibrated_sides(rankings(given, kg1, kg2, chosen.k), kg1, kg2, known, held_out, log_partition, chosen)
     alignment, final_beliefs, sweeps = _sweep(sides, relations, chosen)
     refined = [_sorted_ranking(side) for side in sides]
     strategy = chosen.select or ("mutual" if len(sides) == 2 else "none")

@@ -40,7 +40,7 @@ def assert_beliefs(found, wanted):
 
 @given(scored(), st.sampled_from([0.0, 0.5, 20.0]))
 def test_probabilities(case, beta):
-    indices, scores, rng = case
+    _, scores, rng = case
     tensor = torch.tensor(scores)
     np.testing.assert_allclose(stages.softmax(tensor, beta), calibrate.softmax(scores, beta), rtol=1e-12)
     np.testing.assert_allclose(stages.minmax(tensor), calibrate.minmax(scores), rtol=1e-12)
@@ -108,7 +108,7 @@ def test_posterior_and_order(case, product):
 
 @given(scored(), st.sampled_from(["uni", "uni_backward", "bi", "none"]))
 def test_selection_by_threshold(case, strategy):
-    indices, scores, rng = case
+    indices, _, rng = case
     probs = -np.sort(-np.where(indices >= 0, rng.random(indices.shape), 0.0), axis=1).astype(np.float32)
     indices = np.take_along_axis(indices, np.argsort(indices < 0, axis=1, kind="stable"), axis=1)
     ranking = RefinedRanking(indices, probs, probs)

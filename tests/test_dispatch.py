@@ -59,7 +59,7 @@ def test_a_forced_backend_that_cannot_run_fails_loudly():
     code = BLOCK_CORE + "from stea_fast import _backends; _backends.resolve('native')"
     assert "BackendUnavailable: backend 'native' cannot run here: absent" in python(code).stderr
     if not sf.backends()["cuda"].usable:
-        with pytest.raises(sf.BackendUnavailable, match="backend 'cuda' cannot run here: (not part|built, but)"):
+        with pytest.raises(sf.BackendUnavailable, match=r"backend 'cuda' cannot run here: (not part|built, but)"):
             _backends.resolve("cuda")
     with pytest.raises(ValueError, match="backend must be"):
         _backends.resolve("quantum")

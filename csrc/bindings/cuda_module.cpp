@@ -1,7 +1,7 @@
 // stea_fast._cuda: the CUDA kernels as Python functions over device arrays. No algorithm lives here.
 //
-// Arrays come by DLPack, work goes to the caller's stream, outputs are allocated by the caller. What the arrays hold has
-// been checked on the Python side.
+// Arrays come by DLPack, work goes to the caller's stream, outputs are allocated by the caller. What the arrays hold
+// has been checked on the Python side.
 #include <pybind11/stl.h>
 
 #include "../kernels/cuda/evidence.h"

@@ -1,4 +1,5 @@
-// Arrays of a device in, pointers out: by DLPack, without conversion. A wrong dtype, layout, size or device is an error.
+// Arrays of a device in, pointers out: by DLPack, without conversion. A wrong dtype, layout, size or device is an
+// error.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -155,7 +155,8 @@ def relation_counts(
     kernels, graphs, held = _uploaded(source, target, beliefs)
     edges = int(source.indptr[rows[0]]), int(source.indptr[rows[1]])
     counts = kernels.relation_counts(*graphs, held, edges=edges)
-    return RelationCounts(*(part.cpu().numpy() for part in counts[:3]), counts.scale_bits)
+    keys, num, den = (part.cpu().numpy() for part in (counts.keys, counts.num, counts.den))
+    return RelationCounts(keys, num, den, counts.scale_bits)
 
 
 def _default_device() -> Any:

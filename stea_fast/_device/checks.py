@@ -33,9 +33,7 @@ def ranking(
     if ids.ndim != 2 or len(ids) != num_rows:
         raise ValueError(f"{name}.indices must have shape ({num_rows}, k), a row per entity; got {tuple(ids.shape)}")
     if values.shape != ids.shape:
-        raise ValueError(
-            f"{name}.scores must have the shape of indices, {tuple(ids.shape)}; got {tuple(values.shape)}"
-        )
+        raise ValueError(f"{name}.scores must have the shape of indices, {tuple(ids.shape)}; got {tuple(values.shape)}")
     _candidate_ids(ids, f"{name}.indices", num_targets)
     present = ids >= 0
     values = torch.where(present, values.float(), -torch.inf)

@@ -61,7 +61,9 @@ class DeviceBeliefs(NamedTuple):
     @classmethod
     def upload(cls, beliefs: Beliefs, device: torch.device) -> DeviceBeliefs:
         """Copy beliefs to a device."""
-        return cls(*(torch.tensor(array, device=device) for array in (beliefs.indptr, beliefs.targets, beliefs.weights)))
+        return cls(
+            *(torch.tensor(array, device=device) for array in (beliefs.indptr, beliefs.targets, beliefs.weights))
+        )
 
     def download(self) -> Beliefs:
         """Copy them back."""

@@ -114,7 +114,7 @@ def _pack(chosen: Tensor, indices: Tensor, weights: Tensor) -> DeviceBeliefs:
 def posterior(
     indices: Tensor, prior: Tensor, evidence: Tensor, seed_rows: Tensor, *, product: bool, evidence_weight: float
 ) -> Tensor:
-    """q* ∝ q·exp(λ·L), or ∝ exp(1 - exp(-L)), scaled by the mass the prior had on the candidates; seeds stay clamped."""
+    """q* ∝ q·exp(λ·L), or ∝ exp(1 - exp(-L)), scaled by the prior's mass on the candidates; seeds stay clamped."""
     total = evidence.double()
     exponent = torch.log(prior) + evidence_weight * total if product else -torch.expm1(-total)
     masked = torch.where(indices >= 0, exponent, -torch.inf)

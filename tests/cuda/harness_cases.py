@@ -149,9 +149,7 @@ def expected(case: Case) -> Outcome:
     """What the reference says."""
     rows = (0, case.kg1.num_entities)
     strengths = reference.strengths(case.relations, case.kg1, case.kg2)
-    evidence = reference.evidence(
-        case.kg1, case.kg2, case.candidates, case.beliefs, strengths, forward=True, rows=rows
-    )
+    evidence = reference.evidence(case.kg1, case.kg2, case.candidates, case.beliefs, strengths, forward=True, rows=rows)
     counts = reference.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows)
     pairs, values = mutual_best((case.candidates, case.scores), case.back)
     partner, value = np.full(rows[1], -1, np.int32), np.zeros(rows[1], np.float32)

@@ -23,7 +23,9 @@ class Mutant:
         shutil.copytree(csrc / "kernels", folder / "kernels", ignore=shutil.ignore_patterns("cpu"))
         path = folder / "kernels" / "cuda" / self.file
         text = path.read_text(encoding="utf-8")
-        assert text.count(self.old) == 1, f"{self.name}: {self.file} has {text.count(self.old)} places like {self.old!r}"
+        assert text.count(self.old) == 1, (
+            f"{self.name}: {self.file} has {text.count(self.old)} places like {self.old!r}"
+        )
         path.write_text(text.replace(self.old, self.new), encoding="utf-8")
 
 

@@ -32,7 +32,12 @@ def decide(**environment):
     code = "import build_cuda; print(build_cuda.decide() is not None)"
     clean = {name: value for name, value in os.environ.items() if name not in ("STEA_CUDA", "CUDA_HOME")}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env={**clean, **environment}, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**clean, **environment},
+        check=False,
     )
 
 

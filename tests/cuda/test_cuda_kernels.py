@@ -65,7 +65,9 @@ def test_kernels_equal_the_reference_on_graphs_of_any_shape(builder, tmp_path, m
 def test_kernels_equal_the_reference_on_hubs(builder, tmp_path, mode, workers):
     """Rows too large for shared memory, and candidates that are searched instead of walked."""
     batch = [cases.star_case(70, seed=workers), cases.dense_case(seed=workers)]
-    check(builder.runner(mode), tmp_path, batch, [configuration(b, slots=64, seed=b, workers=workers) for b in (32, 128)])
+    check(
+        builder.runner(mode), tmp_path, batch, [configuration(b, slots=64, seed=b, workers=workers) for b in (32, 128)]
+    )
 
 
 @pytest.mark.parametrize("mode", ["plain", "asan", "tsan"])

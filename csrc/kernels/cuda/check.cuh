@@ -28,7 +28,9 @@ template <typename T>
 class Scratch {
   public:
     Scratch(size_t count, const char* call, cudaStream_t stream)
-        : data_(static_cast<T*>(allocate(count * sizeof(T), call, stream))), bytes_(count * sizeof(T)), stream_(stream) {}
+        : data_(static_cast<T*>(allocate(count * sizeof(T), call, stream))),
+          bytes_(count * sizeof(T)),
+          stream_(stream) {}
     ~Scratch() { release(data_, stream_); }
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;

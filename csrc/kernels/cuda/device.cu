@@ -1,8 +1,7 @@
-#include "device.h"
-
 #include <mutex>
 
 #include "check.cuh"
+#include "device.h"
 
 namespace stea::cuda {
 namespace {

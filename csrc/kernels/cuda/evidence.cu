@@ -1,8 +1,7 @@
-#include "evidence.h"
-
 #include "../evidence.h"
 #include "belief_table.cuh"
 #include "check.cuh"
+#include "evidence.h"
 #include "launch.cuh"
 #include "search.cuh"
 #include "warp.cuh"
@@ -55,8 +54,7 @@ __device__ double walk_candidate(const EvidenceArgs& args, const BeliefTable& ta
     double sum = 0.0;
     for (int64_t j = first; j < candidate.size; j += stride) {
         const Edge edge = candidate.begin[j];
-        table.for_each(edge.neighbor,
-                       [&](uint32_t fact) { sum += fact_evidence(args, row_edges[fact], edge); });
+        table.for_each(edge.neighbor, [&](uint32_t fact) { sum += fact_evidence(args, row_edges[fact], edge); });
     }
     return sum;
 }
@@ -173,8 +171,8 @@ void run_evidence(const EvidenceArgs& args, const EvidenceLaunch& launch, Stream
     STEA_LAUNCH(count_nodes, static_cast<unsigned>((rows + warps - 1) / warps), launch.block_size, 0, stream, args,
                 most_nodes, row_nodes.data(), hubs.data(), totals.data());
     check_launch("evidence: count_nodes");
-    STEA_LAUNCH(ordinary_rows, static_cast<unsigned>(rows), launch.block_size, launch.table_slots * sizeof(Slot), stream,
-                args, most_nodes, row_nodes.data());
+    STEA_LAUNCH(ordinary_rows, static_cast<unsigned>(rows), launch.block_size, launch.table_slots * sizeof(Slot),
+                stream, args, most_nodes, row_nodes.data());
     check_launch("evidence: ordinary_rows");
     HubTotals found;
     check(cudaMemcpyAsync(&found, totals.data(), sizeof(found), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");

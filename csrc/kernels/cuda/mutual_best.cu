@@ -1,9 +1,8 @@
-#include "mutual_best.h"
-
 #include <cmath>
 
 #include "check.cuh"
 #include "launch.cuh"
+#include "mutual_best.h"
 #include "warp.cuh"
 
 namespace stea::cuda {
@@ -49,8 +48,8 @@ __global__ void best_of_rows(RankingView<Score> ranking, int32_t* best, Score* b
 
 // A thread per source row.
 template <typename Score>
-__global__ void returned_choices(MutualArgs<Score> args, const int32_t* best, const Score* score, const int32_t* best_back,
-                                 const Score* score_back) {
+__global__ void returned_choices(MutualArgs<Score> args, const int32_t* best, const Score* score,
+                                 const int32_t* best_back, const Score* score_back) {
     const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (row >= args.forward.rows) return;
     const int32_t choice = best[row];

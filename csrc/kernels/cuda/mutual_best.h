@@ -5,8 +5,8 @@
 //
 // Of equal scores the candidate listed first is the best. A row of -1 has none.
 //
-// Parallel decomposition: a warp per row finds its best candidate, a lane per candidate; then a thread per source row asks
-// whether the choice is returned.
+// Parallel decomposition: a warp per row finds its best candidate, a lane per candidate; then a thread per source row
+// asks whether the choice is returned.
 #pragma once
 
 #include "device.h"

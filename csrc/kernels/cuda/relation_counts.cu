@@ -1,7 +1,6 @@
-#include "relation_counts.h"
-
 #include "check.cuh"
 #include "launch.cuh"
+#include "relation_counts.h"
 #include "search.cuh"
 #include "warp.cuh"
 
@@ -22,8 +21,11 @@ struct BeliefPairs {
     int64_t size;
 
     __device__ BeliefPairs(const BeliefsView& all, int64_t head, int32_t tail)
-        : beliefs(all), head_begin(all.indptr[head]), tail_begin(all.indptr[tail]),
-          tails(all.indptr[tail + 1] - all.indptr[tail]), size(tails * (all.indptr[head + 1] - all.indptr[head])) {}
+        : beliefs(all),
+          head_begin(all.indptr[head]),
+          tail_begin(all.indptr[tail]),
+          tails(all.indptr[tail + 1] - all.indptr[tail]),
+          size(tails * (all.indptr[head + 1] - all.indptr[head])) {}
 
     __device__ int64_t head(int64_t pair) const { return head_begin + pair / tails; }
     __device__ int64_t tail(int64_t pair) const { return tail_begin + pair % tails; }

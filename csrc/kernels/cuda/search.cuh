@@ -9,7 +9,8 @@ namespace stea::cuda {
 __device__ inline const Edge* first_edge(const Edge* begin, const Edge* end, int32_t neighbor, int32_t relation) {
     while (begin < end) {
         const Edge* middle = begin + (end - begin) / 2;
-        const bool before = middle->neighbor < neighbor || (middle->neighbor == neighbor && middle->relation < relation);
+        const bool before =
+            middle->neighbor < neighbor || (middle->neighbor == neighbor && middle->relation < relation);
         if (before) {
             begin = middle + 1;
         } else {

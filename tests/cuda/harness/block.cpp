@@ -75,9 +75,7 @@ bool Block::run(const Grid& grid, unsigned number) {
     return report_.empty();
 }
 
-Thread& Block::next() {
-    return *runnable_.take(grid_->seed == 0 ? 0 : random_() % runnable_.size());
-}
+Thread& Block::next() { return *runnable_.take(grid_->seed == 0 ? 0 : random_() % runnable_.size()); }
 
 void Block::thread_body(Thread& thread) {
     for (;;) {
@@ -98,8 +96,8 @@ void Block::leave(Thread& thread) {
     for (int number = 0; number < kLanes && thread.index / kLanes * kLanes + number < threads_.size(); ++number) {
         const Thread& other = lane(thread, number);
         if (other.state == State::kInWarp && (other.call.mask & bit) != 0) {
-            return fail("lane " + std::to_string(thread.index % kLanes) + " left the kernel, but is named in the mask of " +
-                        describe(other.site));
+            return fail("lane " + std::to_string(thread.index % kLanes) +
+                        " left the kernel, but is named in the mask of " + describe(other.site));
         }
     }
     open_barrier_if_complete();
@@ -217,7 +215,8 @@ std::string Block::where_all_wait() const {
     const Thread* shown = nullptr;
     for (const auto& thread : threads_) {
         if (thread->state == State::kLeft || (shown != nullptr && same(shown->site, thread->site))) continue;
-        text << (shown == nullptr ? ": thread " : ", thread ") << thread->index << " waits in " << describe(thread->site);
+        text << (shown == nullptr ? ": thread " : ", thread ") << thread->index << " waits in "
+             << describe(thread->site);
         shown = thread.get();
     }
     return text.str();

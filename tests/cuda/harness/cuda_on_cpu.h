@@ -1,11 +1,11 @@
 // CUDA for g++: read before a .cu file (-include), it makes the file compile as C++ and run on the CPU.
 //
 // Every CUDA thread is a fiber. A barrier or a *_sync call blocks its fiber until the others it waits for have come
-// to the same call; the scheduler picks the next fiber, in an order that a seed permutes. Barriers that only some threads
-// reach, lanes that have left but are named in a mask, and deadlocks end the launch with a report.
+// to the same call; the scheduler picks the next fiber, in an order that a seed permutes. Barriers that only some
+// threads reach, lanes that have left but are named in a mask, and deadlocks end the launch with a report.
 //
-// What the kernels may touch is implemented out of line, in files compiled without ThreadSanitizer: the sanitizer then sees
-// the memory of the kernels only, ordered by barriers only.
+// What the kernels may touch is implemented out of line, in files compiled without ThreadSanitizer: the sanitizer then
+// sees the memory of the kernels only, ordered by barriers only.
 #pragma once
 
 #include <cmath>
@@ -69,8 +69,8 @@ template <typename T>
 T atomic_max(T* address, T value) {
     maybe_yield();
     T before = __atomic_load_n(address, __ATOMIC_RELAXED);
-    while (before < value && !__atomic_compare_exchange_n(address, &before, value, true, __ATOMIC_RELAXED,
-                                                          __ATOMIC_RELAXED)) {
+    while (before < value &&
+           !__atomic_compare_exchange_n(address, &before, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
     return before;
 }
@@ -85,7 +85,7 @@ T atomic_max(T* address, T value) {
 #define CUDA_ON_CPU_SITE(name) (::cuda_on_cpu::Site{name, __FILE__, __LINE__})
 #define CUDA_ON_CPU_SHUFFLE(op, name, mask, ...) \
     ::cuda_on_cpu::shuffle(::cuda_on_cpu::WarpOp::op, CUDA_ON_CPU_SITE(name), mask, __VA_ARGS__)
-#define CUDA_ON_CPU_VOTE(op, name, mask, value)                                                                   \
+#define CUDA_ON_CPU_VOTE(op, name, mask, value) \
     ::cuda_on_cpu::warp_operation(::cuda_on_cpu::WarpOp::op, CUDA_ON_CPU_SITE(name), mask, (value) ? 1 : 0, 0, 32)
 
 #define __syncthreads() ::cuda_on_cpu::block_barrier(CUDA_ON_CPU_SITE("__syncthreads"))
@@ -121,5 +121,6 @@ T atomicMax(T* address, T value) {
 
 // What launch.cuh leaves to be defined.
 #define STEA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-    (static_cast<void>(stream), ::cuda_on_cpu::launch_kernel((grid), (block), (shared_bytes), #kernel, kernel, __VA_ARGS__))
+    (static_cast<void>(stream),                                     \
+     ::cuda_on_cpu::launch_kernel((grid), (block), (shared_bytes), #kernel, kernel, __VA_ARGS__))
 #define STEA_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::cuda_on_cpu::shared_memory())

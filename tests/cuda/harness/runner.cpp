@@ -2,8 +2,8 @@
 //
 //   runner problems.bin results.bin BLOCK:SLOTS:CAPACITY:SEED:WORKERS ...
 //
-// Both files are arrays after each other: int64 size in bytes, then the bytes. Every array gets memory of its own and of its
-// exact size, so that a sanitizer sees every step beside it.
+// Both files are arrays after each other: int64 size in bytes, then the bytes. Every array gets memory of its own and
+// of its exact size, so that a sanitizer sees every step beside it.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -38,7 +38,8 @@ class Array {
     explicit Array(int64_t size) : size_(size), data_(new T[size]()) {}
     explicit Array(std::istream& file) {
         int64_t bytes = 0;
-        if (!file.read(reinterpret_cast<char*>(&bytes), sizeof(bytes))) throw std::runtime_error("the file is too short");
+        if (!file.read(reinterpret_cast<char*>(&bytes), sizeof(bytes)))
+            throw std::runtime_error("the file is too short");
         size_ = bytes / static_cast<int64_t>(sizeof(T));
         data_.reset(new T[size_]);
         file.read(reinterpret_cast<char*>(data_.get()), bytes);
@@ -82,9 +83,21 @@ struct Problem {
     Array<float> back_scores;
 
     explicit Problem(std::istream& file)
-        : sizes(file), source(file), target(file), candidates(file), belief_indptr(file), belief_targets(file),
-          belief_weights(file), strength_indptr(file), strength_columns(file), strength_values(file),
-          source_default(file), target_default(file), scores(file), back_indices(file), back_scores(file) {}
+        : sizes(file),
+          source(file),
+          target(file),
+          candidates(file),
+          belief_indptr(file),
+          belief_targets(file),
+          belief_weights(file),
+          strength_indptr(file),
+          strength_columns(file),
+          strength_values(file),
+          source_default(file),
+          target_default(file),
+          scores(file),
+          back_indices(file),
+          back_scores(file) {}
 
     int64_t rows() const { return sizes[0]; }
     int64_t k() const { return sizes[4]; }
@@ -133,11 +146,11 @@ void run_counts_of(const Problem& problem, const Configuration& with, std::ostre
 void run_mutual_of(const Problem& problem, const Configuration& with, std::ostream& results) {
     Array<int32_t> partner(problem.rows());
     Array<float> value(problem.rows());
-    const MutualArgs<float> args{{problem.candidates.data(), problem.scores.data(), problem.rows(), problem.k()},
-                                 {problem.back_indices.data(), problem.back_scores.data(), problem.sizes[1],
-                                  problem.sizes[5]},
-                                 partner.data(),
-                                 value.data()};
+    const MutualArgs<float> args{
+        {problem.candidates.data(), problem.scores.data(), problem.rows(), problem.k()},
+        {problem.back_indices.data(), problem.back_scores.data(), problem.sizes[1], problem.sizes[5]},
+        partner.data(),
+        value.data()};
     run_mutual_best(args, with.block, nullptr);
     partner.write(results);
     value.write(results);

@@ -8,11 +8,20 @@ int source_lane(const WarpCall& call, int lane) {
     const int first = lane / call.width * call.width, last = first + call.width - 1;
     int source = lane;
     switch (call.op) {
-        case WarpOp::kShuffle: source = first + (call.argument & (call.width - 1)); break;
-        case WarpOp::kShuffleUp: source = lane - call.argument; break;
-        case WarpOp::kShuffleDown: source = lane + call.argument; break;
-        case WarpOp::kShuffleXor: source = lane ^ call.argument; break;
-        default: break;
+        case WarpOp::kShuffle:
+            source = first + (call.argument & (call.width - 1));
+            break;
+        case WarpOp::kShuffleUp:
+            source = lane - call.argument;
+            break;
+        case WarpOp::kShuffleDown:
+            source = lane + call.argument;
+            break;
+        case WarpOp::kShuffleXor:
+            source = lane ^ call.argument;
+            break;
+        default:
+            break;
     }
     return source < first || source > last ? lane : source;  // outside its part of the warp a lane keeps its own
 }
@@ -26,11 +35,16 @@ uint64_t Block::result_for(const Thread& thread) {
         if ((call.mask >> number & 1u) != 0 && lane(thread, number).call.value != 0) votes |= 1u << number;
     }
     switch (call.op) {
-        case WarpOp::kBallot: return votes;
-        case WarpOp::kAny: return votes != 0;
-        case WarpOp::kAll: return votes == call.mask;
-        case WarpOp::kSync: return 0;
-        default: break;
+        case WarpOp::kBallot:
+            return votes;
+        case WarpOp::kAny:
+            return votes != 0;
+        case WarpOp::kAll:
+            return votes == call.mask;
+        case WarpOp::kSync:
+            return 0;
+        default:
+            break;
     }
     const int source = source_lane(call, static_cast<int>(thread.index % kLanes));
     if ((call.mask >> source & 1u) == 0) {
