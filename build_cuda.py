@@ -182,18 +182,20 @@ def readable_name(mangled: str) -> str:
 
 
 # Shared memory in KiB, threads and blocks of one multiprocessor (CUDA C++ Programming Guide, table of compute
-# capabilities). All have 65,536 registers, given to warps in units of 256.
+# capabilities). All have 65,536 registers, given to warps in units of 256. No figures for sm_110 were at hand.
 MULTIPROCESSORS = {
     75: (64, 1024, 16), 80: (164, 2048, 32), 86: (100, 1536, 16), 89: (100, 1536, 24), 90: (228, 2048, 32),
-    100: (228, 2048, 32), 110: (228, 1536, 24), 120: (100, 1536, 24),
+    100: (228, 2048, 32), 120: (100, 1536, 24),
 }  # fmt: skip
 BLOCK_SIZE = 128  # the default of the launchers
 DYNAMIC_SHARED = {"ordinary_rows": 8 * 1024, "hub_rows": 256}  # what the launchers ask for
 RESERVED_SHARED = 1024  # per block, by the system, from sm_80 on
 
 
-def occupancy(use: KernelUse) -> float:
-    """Resident threads in the share of the most, on paper, for blocks of BLOCK_SIZE threads."""
+def occupancy(use: KernelUse) -> float | None:
+    """Resident threads as a share of the most there can be, on paper, for blocks of BLOCK_SIZE; None if not known."""
+    if use.architecture not in MULTIPROCESSORS:
+        return None
     kibibytes, most_threads, most_blocks = MULTIPROCESSORS[use.architecture]
     warps = BLOCK_SIZE // 32
     registers_per_warp = -(-use.registers * 32 // 256) * 256
@@ -204,6 +206,11 @@ def occupancy(use: KernelUse) -> float:
     return blocks * BLOCK_SIZE / most_threads
 
 
+def _cell(use: KernelUse) -> str:
+    share = occupancy(use)
+    return f"{use.registers}" if share is None else f"{use.registers}, {share:.0%}"
+
+
 def report(uses: list[KernelUse]) -> str:
     """A Markdown table: registers and occupancy of every kernel on every architecture."""
     architectures = sorted({use.architecture for use in uses})
@@ -211,7 +218,7 @@ def report(uses: list[KernelUse]) -> str:
     lines.append("| --- | ---: |" + " ---: |" * len(architectures))
     for kernel in sorted({use.kernel for use in uses}):
         of_kernel = {use.architecture: use for use in uses if use.kernel == kernel}
-        cells = [f"{of_kernel[n].registers}, {occupancy(of_kernel[n]):.0%}" for n in architectures]
+        cells = [_cell(of_kernel[n]) for n in architectures]
         shared = max(use.static_shared for use in of_kernel.values()) + DYNAMIC_SHARED.get(kernel, 0)
         lines.append(f"| `{kernel}` | {shared:,} B | " + " | ".join(cells) + " |")
     return "\n".join(lines)

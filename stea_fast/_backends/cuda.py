@@ -21,7 +21,6 @@ except ModuleNotFoundError:
     raise BackendUnavailable("not part of this build (STEA_CUDA=off, or there was no CUDA toolkit)") from None
 
 DLPACK_CUDA = 2
-FIRST_CAPACITY = 1 << 16  # slots of the table of relation counts; four times as many where they do not do
 BLANKET = "the blanket has no CUDA kernel; use blanket='local', or backend='native'"
 
 
@@ -42,6 +41,11 @@ def describe() -> str:
 def device_kind() -> str:
     """The kind of torch device that the kernels work on; "cpu" only in the tests' build of them."""
     return "cuda" if _cuda.device_type() == DLPACK_CUDA else "cpu"
+
+
+def first_capacity(num_edges: int) -> int:
+    """Slots of the table of relation counts, a power of two; four times as many where these do not do."""
+    return max(1 << 10, 1 << num_edges.bit_length())
 
 
 class DeviceCounts(NamedTuple):
@@ -95,7 +99,7 @@ class Kernels:
     def relation_counts(self, source: Any, target: Any, beliefs: Any, *, edges: tuple[int, int]) -> DeviceCounts:
         """num(r, r') and den(r) over the statements among a range of the source graph's edges."""
         integers = self.torch.int64
-        capacity = FIRST_CAPACITY
+        capacity = first_capacity(len(source.edges))
         graphs = (source.indptr, source.edges), (target.indptr, target.edges)
         relations = source.num_relations, target.num_relations
         bits = scale_bits(source)

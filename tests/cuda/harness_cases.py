@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -69,6 +70,16 @@ def star_case(degree: int, seed: int) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
 
 
+def search_case(degree: int, seed: int) -> Case:
+    """Rows with few beliefs around them, and a hub among their candidates: its edges are searched, not walked."""
+    rng = np.random.default_rng(seed)
+    case = star_case(degree, seed)
+    believed = rng.integers(1, case.kg2.num_entities, (case.kg1.num_entities, 1)).astype(np.int32)
+    believed[rng.random(len(believed)) < 0.6] = -1
+    believed[0] = 0
+    return replace(case, beliefs=soft(believed, rng.random(believed.shape, dtype=np.float32)))
+
+
 def dense_case(seed: int, entities: int = 40) -> Case:
     """Random graphs in which most rows have more beliefs around them than a small table takes."""
     rng = np.random.default_rng(seed)
@@ -84,14 +95,19 @@ def real_case(pair: Pair, entities: int = 300) -> Case:
     ranks = pair.kg1.degrees[pair.links[:, 0]] + pair.kg2.degrees[pair.links[:, 1]]
     links = pair.links[np.argsort(-ranks, kind="stable")[:entities]]
     kg1, kg2 = (_cut(kg, links[:, side]) for side, kg in enumerate((pair.kg1, pair.kg2)))
-    true = np.arange(entities)[:, None]
-    guesses = np.stack([rng.permutation(entities)[:5] for _ in range(entities)])
-    guesses[(guesses == true).any(axis=1)] = -1  # a candidate stands once in a row
-    candidates = np.concatenate([true, guesses], axis=1).astype(np.int32)
+    candidates, back = _true_and_guessed(entities, 5, rng), _true_and_guessed(entities, 6, rng)
     beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
     shape = (2 * kg1.num_relations, 2 * kg2.num_relations)
     dense = rng.random(shape, dtype=np.float32) * (rng.random(shape) < 0.2)
-    return with_scores(kg1, kg2, candidates, beliefs, RelationAlignment(dense, dense.T, 0.02), rng, k_back=7)
+    case = with_scores(kg1, kg2, candidates, beliefs, RelationAlignment(dense, dense.T, 0.02), rng, k_back=7)
+    return replace(case, back=(back, case.back[1]))
+
+
+def _true_and_guessed(entities: int, guesses: int, rng: np.random.Generator) -> np.ndarray:
+    """Candidates of graphs that share their ids: the true one first, -1 where it was guessed again."""
+    true = np.arange(entities)[:, None]
+    guessed = np.stack([rng.permutation(entities)[:guesses] for _ in range(entities)])
+    return np.concatenate([true, np.where(guessed == true, -1, guessed)], axis=1).astype(np.int32)
 
 
 def _cut(kg: KG, entities: np.ndarray) -> KG:
@@ -145,6 +161,7 @@ def unpack(data: bytes, batch: list[Case], configurations: int) -> list[list[Out
     return [[outcome(case) for _ in range(configurations)] for case in batch]
 
 
+@lru_cache(maxsize=16)
 def expected(case: Case) -> Outcome:
     """What the reference says."""
     rows = (0, case.kg1.num_entities)

@@ -62,7 +62,8 @@ MUTANTS = [
         "at <= table.mask + 1; at += blockDim.x", "asan", "AddressSanitizer",
     ),
     Mutant(
-        "shifts_too_little", "belief_table.cuh", "+ 1u) << 32) | edge", "+ 1u) << 24) | edge", "asan", "AddressSanitizer",
+        "searches_beyond_the_row", "evidence.cu", "edge < end && edge->neighbor == target_in(slot)",
+        "edge <= end && edge->neighbor >= target_in(slot)", "asan", "AddressSanitizer",
     ),
     Mutant(
         "misaligned_shared_memory", "evidence.cu", "sum = block_sum(sum, partial);",
@@ -97,6 +98,7 @@ MUTANTS = [
         "reduces_a_quarter_of_the_warp", "warp.cuh", "kWarp / 2; distance > 0; distance /= 2) value +=",
         "kWarp / 8; distance > 0; distance /= 2) value +=", "plain", "",
     ),
+    Mutant("packs_too_tightly", "belief_table.cuh", "+ 1u) << 32) | edge", "+ 1u) << 24) | edge", "plain"),
     Mutant("last_of_equals_wins", "mutual_best.cu", "place < other.place", "place > other.place", "plain", ""),
     Mutant("totals_never_zeroed", "evidence.cu", "    totals.clear();\n", "", "plain", ""),
     Mutant(

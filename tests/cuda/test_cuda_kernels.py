@@ -64,18 +64,23 @@ def test_kernels_equal_the_reference_on_graphs_of_any_shape(builder, tmp_path, m
 @pytest.mark.parametrize("workers", [1, 2])
 def test_kernels_equal_the_reference_on_hubs(builder, tmp_path, mode, workers):
     """Rows too large for shared memory, and candidates that are searched instead of walked."""
-    batch = [cases.star_case(70, seed=workers), cases.dense_case(seed=workers)]
+    batch = [cases.star_case(70, seed=workers), cases.search_case(90, seed=workers), cases.dense_case(seed=workers)]
     check(
         builder.runner(mode), tmp_path, batch, [configuration(b, slots=64, seed=b, workers=workers) for b in (32, 128)]
     )
 
 
+@pytest.fixture(scope="module")
+def real_case(dbp15k):
+    return cases.real_case(dbp15k)
+
+
 @pytest.mark.parametrize("mode", ["plain", "asan", "tsan"])
 @pytest.mark.parametrize("block", BLOCKS)
-def test_kernels_equal_the_reference_on_a_real_pair(builder, tmp_path, dbp15k, mode, block):
+def test_kernels_equal_the_reference_on_a_real_pair(builder, tmp_path, real_case, mode, block):
     workers = 2 if block in (64, 128) else 1
     one = configuration(block, slots=256, capacity=65536, seed=block, workers=workers)
-    check(builder.runner(mode), tmp_path, [cases.real_case(dbp15k)], [one])
+    check(builder.runner(mode), tmp_path, [real_case], [one])
 
 
 def test_no_schedule_changes_a_bit(builder, tmp_path):
@@ -97,7 +102,7 @@ def test_a_full_table_of_counts_is_reported_not_overrun(builder, tmp_path):
 def test_seeded_defects_are_noticed(builder, tmp_path, mutant):
     mutant.write_to(ROOT / "csrc", tmp_path)
     program = builder.mutant(mutant.mode, mutant.name, tmp_path)
-    batch = [cases.star_case(40, seed=1), cases.dense_case(seed=1)]
+    batch = [cases.star_case(40, seed=1), cases.search_case(70, seed=1), cases.dense_case(seed=1)]
     outcomes, report = run(program, tmp_path, batch, [configuration(64, seed=5, workers=2)])
     if outcomes is None:
         assert mutant.symptom in report, report
