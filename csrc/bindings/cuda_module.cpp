@@ -32,11 +32,12 @@ bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) 
 // (indptr, edges)
 GraphView graph_view(DeviceArrays& arrays, const Tuple& graph, const std::string& name) {
     expect_items(graph, 2, name.c_str());
-    const int64_t* indptr = arrays.take<int64_t>(graph[0], name + ".indptr", {-1});
-    const int64_t num_entities = arrays.size(0) - 1;
-    expect(num_entities >= 0, name + ".indptr is empty");
-    const int32_t* edges = arrays.take<int32_t>(graph[1], name + ".edges", {-1, 2});
-    return {indptr, reinterpret_cast<const Edge*>(edges), num_entities};
+    GraphView view{};
+    view.indptr = arrays.take<int64_t>(graph[0], name + ".indptr", {-1});
+    view.num_entities = arrays.size(0) - 1;
+    expect(view.num_entities >= 0, name + ".indptr is empty");
+    view.edges = reinterpret_cast<const Edge*>(arrays.take<int32_t>(graph[1], name + ".edges", {-1, 2}));
+    return view;
 }
 
 // (indptr, targets, weights)

@@ -63,7 +63,13 @@ struct Graph {
     Array<int64_t> indptr;
     Array<Edge> edges;
     explicit Graph(std::istream& file) : indptr(file), edges(file) {}
-    GraphView view(int64_t entities) const { return {indptr.data(), edges.data(), entities}; }
+    GraphView view(int64_t entities) const {
+        GraphView graph{};
+        graph.indptr = indptr.data();
+        graph.edges = edges.data();
+        graph.num_entities = entities;
+        return graph;
+    }
 };
 
 // In the order in which the members stand in the file.
