@@ -100,8 +100,12 @@ def decide() -> Toolkit | None:
     return toolkit
 
 
-def compile_objects(toolkit: Toolkit, folder: Path) -> list[str]:
-    """The kernels as objects for the linker, one nvcc per source at a time and several architectures at once."""
+def compile_objects(toolkit: Toolkit) -> list[str]:
+    """The kernels as objects for the linker, one nvcc per source at a time and several architectures at once.
+
+    They are kept beside the sources: every editable install would otherwise compile them anew.
+    """
+    folder = ROOT / "build" / f"cuda-{toolkit.release}"
     folder.mkdir(parents=True, exist_ok=True)
     objects = []
     for stem in SOURCES:
@@ -119,7 +123,8 @@ def compile_objects(toolkit: Toolkit, folder: Path) -> list[str]:
 def _is_older(target: Path, source: Path) -> bool:
     """Whether the target must be made again: a header or its source is newer."""
     headers = [*source.parent.glob("*.h"), *source.parent.glob("*.cuh"), *source.parent.parent.glob("*.h")]
-    return not target.exists() or target.stat().st_mtime < max(path.stat().st_mtime for path in [source, *headers])
+    newest = max(path.stat().st_mtime for path in [source, Path(__file__), *headers])
+    return not target.exists() or target.stat().st_mtime < newest
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class BuildExtensions(build_ext):
     def build_extension(self, ext) -> None:
         if ext.name == "stea_fast._cuda":
             try:
-                ext.extra_objects = build_cuda.compile_objects(TOOLKIT, Path(self.build_temp) / "cuda")
+                ext.extra_objects = build_cuda.compile_objects(TOOLKIT)
             except subprocess.CalledProcessError as error:
                 raise CompileError(f"nvcc failed: {error}") from None
         super().build_extension(ext)

@@ -95,8 +95,8 @@ MUTANTS = [
         "plain", "not in the mask",
     ),
     Mutant(
-        "reduces_a_quarter_of_the_warp", "warp.cuh", "kWarp / 2; distance > 0; distance /= 2) value +=",
-        "kWarp / 8; distance > 0; distance /= 2) value +=", "plain", "",
+        "reduces_a_quarter_of_the_warp", "warp.cuh", "kWarp / 2; distance > 0; distance /= 2) value *=",
+        "kWarp / 8; distance > 0; distance /= 2) value *=", "plain", "",
     ),
     Mutant("packs_too_tightly", "belief_table.cuh", "+ 1u) << 32) | edge", "+ 1u) << 24) | edge", "plain"),
     Mutant("last_of_equals_wins", "mutual_best.cu", "place < other.place", "place > other.place", "plain", ""),

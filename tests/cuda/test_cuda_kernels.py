@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stea_fast._backends.counts import scale_bits
 
 BLOCKS = (32, 64, 128, 256, 512, 1024)
+PATIENCE = 600  # seconds; only a kernel that never ends takes so long
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": "halt_on_error=1"}
 
 
@@ -26,9 +27,11 @@ def run(program, folder, batch, configurations):
     """Run a batch; returns the outcomes per case and configuration, or the report."""
     problems, results = folder / "problems.bin", folder / "results.bin"
     problems.write_bytes(cases.pack(batch))
-    done = subprocess.run(
-        [program, problems, results, *configurations], capture_output=True, text=True, env=ENVIRONMENT, check=False
-    )
+    command = [program, problems, results, *configurations]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None, f"a kernel did not end within {PATIENCE} s"
     if done.returncode != 0 or done.stderr:
         return None, f"exit code {done.returncode}: {done.stderr}"
     return cases.unpack(results.read_bytes(), batch, len(configurations)), ""
