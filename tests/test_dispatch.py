@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,22 @@ def test_without_the_compiled_module_numba_takes_over_and_refines():
 def test_a_broken_binary_is_told_apart_from_an_absent_one():
     result = python(BREAK_CORE + "import stea_fast as sf; print(sf.backends()['native'].detail)")
     assert result.stdout.startswith("broken: ImportError: undefined symbol: broken_binary")
+
+
+def test_a_build_without_cuda_says_so():
+    code = (
+        "import sys; sys.modules['stea_fast._cuda'] = None; import stea_fast as sf; print(sf.backends()['cuda'].detail)"
+    )
+    assert python(code).stdout.startswith("not part of this build")
+
+
+def test_the_bench_of_the_cuda_backend_refuses_where_it_cannot_run():
+    if sf.backends()["cuda"].usable:
+        pytest.skip("there is a CUDA device")
+    bench = Path(__file__).resolve().parents[1] / "bench" / "bench_cuda.py"
+    result = subprocess.run([sys.executable, bench], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "bench_cuda needs the CUDA backend, which cannot run here: " in result.stderr
 
 
 def test_the_choice_can_be_forced_by_the_environment():

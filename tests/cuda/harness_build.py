@@ -29,6 +29,7 @@ class Mode:
 
 MODES = {
     "plain": Mode("plain"),
+    "ucontext": Mode("ucontext", (), ("-DHARNESS_UCONTEXT",)),  # how fibers switch on other processors than x86-64
     "asan": Mode("asan", ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"), ("-DHARNESS_ASAN",)),
     "tsan": Mode("tsan", ("-fsanitize=thread",), ("-DHARNESS_TSAN",)),
 }

@@ -26,7 +26,12 @@ void __sanitizer_finish_switch_fiber(void* fake_stack_save, const void** bottom_
 }
 #endif
 
-#ifdef __x86_64__
+// HARNESS_UCONTEXT: as on other processors, by the C library, which asks the kernel at every switch.
+#if defined(__x86_64__) && !defined(HARNESS_UCONTEXT)
+#define OWN_SWITCH
+#endif
+
+#ifdef OWN_SWITCH
 // Saves the registers that a call must keep, exchanges the stacks, and returns on the other one.
 extern "C" void cuda_on_cpu_switch(void** save, void* load);
 asm(R"(
@@ -100,7 +105,7 @@ Fiber::Fiber() {
 #ifdef HARNESS_TSAN
     tsan_fiber_ = __tsan_get_current_fiber();
 #endif
-#ifndef __x86_64__
+#ifndef OWN_SWITCH
     stack_pointer_ = new ucontext_t;
 #endif
 }
@@ -110,7 +115,7 @@ Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), stack_(map_st
     tsan_fiber_ = __tsan_create_fiber(0);
 #endif
     void (*entry)() = [] { start(starting); };
-#ifdef __x86_64__
+#ifdef OWN_SWITCH
     // As the switch leaves it: six registers, then where to return; at entry the stack is 8 off 16, as after a call.
     auto* top = reinterpret_cast<uintptr_t*>(stack_ + kStack - 64 - stagger());
     *--top = 0;
@@ -131,7 +136,7 @@ Fiber::~Fiber() {
 #ifdef HARNESS_TSAN
     if (stack_ != nullptr) __tsan_destroy_fiber(tsan_fiber_);
 #endif
-#ifndef __x86_64__
+#ifndef OWN_SWITCH
     delete static_cast<ucontext_t*>(stack_pointer_);
 #endif
     if (stack_ != nullptr) munmap(stack_, kStack);
@@ -146,7 +151,7 @@ void Fiber::enter(Fiber& from) {
 #ifdef HARNESS_TSAN
     __tsan_switch_to_fiber(tsan_fiber_, kNoSync);
 #endif
-#ifdef __x86_64__
+#ifdef OWN_SWITCH
     cuda_on_cpu_switch(&from.stack_pointer_, stack_pointer_);
 #else
     swapcontext(static_cast<ucontext_t*>(from.stack_pointer_), static_cast<ucontext_t*>(stack_pointer_));
