@@ -126,7 +126,7 @@ Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), stack_(map_st
     auto* context = new ucontext_t;
     getcontext(context);
     context->uc_stack.ss_sp = stack_;
-    context->uc_stack.ss_size = kStack;
+    context->uc_stack.ss_size = kStack - stagger();
     makecontext(context, entry, 0);
     stack_pointer_ = context;
 #endif
