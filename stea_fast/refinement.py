@@ -190,8 +190,8 @@ def _check_relations(relations: RelationAlignment, kg1: KG, kg2: KG) -> None:
     if not isinstance(relations, RelationAlignment):
         raise TypeError(f"relations must be a RelationAlignment, got {type(relations).__name__}")
     expected = (2 * kg1.num_relations, 2 * kg2.num_relations)
-    if relations.sub12.shape != expected:
-        raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.sub12.shape}")
+    if relations.shape != expected:
+        raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.shape}")
 
 
 def _sweep(

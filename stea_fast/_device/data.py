@@ -109,6 +109,11 @@ class DeviceAlignment(RelationAlignment):
     def __init__(self, sub12: Sparse, sub21: Sparse, default: float = 0.0) -> None:
         self.device12, self.device21, self.default = sub12, sub21, default
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(2R1, 2R2), without a look at the matrices."""
+        return self.device12.height, self.device12.width
+
     @cached_property
     def sub12(self) -> csr_array:  # type: ignore[override]
         """[2R1, 2R2], P(r ⊆ r')."""
