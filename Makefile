@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
-SOURCES = setup.py pyproject.toml constraints.txt $(shell find csrc -type f)
-CXX_FILES = $(shell find csrc -name '*.h' -o -name '*.cpp' -o -name '*.inl')
+SOURCES = setup.py build_cuda.py pyproject.toml constraints.txt $(shell find csrc -type f)
+CXX_FILES = $(shell find csrc tests/cuda -name '*.h' -o -name '*.cpp' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh')
 
 .PHONY: demo test lint format bench docs paper clean
 

@@ -1,25 +1,30 @@
 """The compiled parts of stea_fast; everything else is in pyproject.toml.
 
 `STEA_REQUIRE_NATIVE=1` (set by release builds) turns a failed native build into an error. Without it the
-package installs all the same and runs on its Numba backend.
+package installs all the same and runs on its Numba backend. `STEA_CUDA=auto|on|off` is in build_cuda.py.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_clib import build_clib
-from setuptools.errors import BaseError, CCompilerError
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError, CompileError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # a build front end need not run in this folder
+import build_cuda
 
 REQUIRE_NATIVE = os.environ.get("STEA_REQUIRE_NATIVE", "0") not in ("", "0")
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
 # -ffp-contract=off: with fused multiply-add the tiers would differ in the last bits.
 CFLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-psabi"]
-HEADERS = sorted(str(path) for pattern in ("*.h", "*.inl") for path in Path("csrc").rglob(pattern))
+HEADERS = sorted(str(path) for pattern in ("*.h", "*.inl", "*.cuh", "*.cu") for path in Path("csrc").rglob(pattern))
 
 
 def tier_library(name: str, flags: list[str]) -> tuple[str, dict[str, object]]:
@@ -68,8 +73,36 @@ def core_extension():
     )
 
 
+def cuda_extension(toolkit: build_cuda.Toolkit):
+    """The bindings, by the host compiler; the kernels' objects join at build time. The runtime is linked statically."""
+    from pybind11.setup_helpers import Pybind11Extension
+
+    return Pybind11Extension(
+        "stea_fast._cuda",
+        ["csrc/bindings/cuda_module.cpp"],
+        depends=HEADERS,
+        extra_compile_args=CFLAGS,
+        extra_link_args=[f"-L{toolkit.library_folder}", "-lcudart_static", "-lrt", "-ldl", "-pthread"],
+        optional=build_cuda.wanted() != "on",
+    )
+
+
+class BuildExtensions(build_ext):
+    """nvcc compiles the kernels before the module that holds them is linked."""
+
+    def build_extension(self, ext) -> None:
+        if ext.name == "stea_fast._cuda":
+            try:
+                ext.extra_objects = build_cuda.compile_objects(TOOLKIT)
+            except subprocess.CalledProcessError as error:
+                raise CompileError(f"nvcc failed: {error}") from None
+        super().build_extension(ext)
+
+
+TOOLKIT = build_cuda.decide()
+
 setup(
     libraries=TIERS,
-    ext_modules=[core_extension()],
-    cmdclass={"build_clib": BuildTiers},
+    ext_modules=[core_extension(), *([cuda_extension(TOOLKIT)] if TOOLKIT else [])],
+    cmdclass={"build_clib": BuildTiers, "build_ext": BuildExtensions},
 )

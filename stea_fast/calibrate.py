@@ -5,7 +5,7 @@ The paper's ω₁, ω₀ and τ enter only through β = ω₁/τ, so fitting is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from stea_fast import _validate
 from stea_fast._arrays import like, to_numpy
 
 MAX_BETA = 1e4
+MIN_BETA = 1e-3
 CONFIDENCE_ROWS = 2048  # a mean over so many rows is exact enough to choose beta by
 
 
@@ -65,10 +66,15 @@ def fit_beta(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
     """
     if isinstance(blocks, Iterator):
         raise TypeError("blocks must be walked several times: give a list, not a generator")
+    return newton(lambda beta: _derivatives(blocks, beta))
+
+
+def newton(derivatives: Callable[[float], tuple[float, float]]) -> float:
+    """Where a convex function of β in [0, 10000] is least, from its first two derivatives."""
     low, high = 0.0, MAX_BETA
     beta = 1.0
     for _ in range(100):
-        gradient, curvature = _derivatives(blocks, beta)
+        gradient, curvature = derivatives(beta)
         if gradient > 0:
             high = beta
         else:
@@ -171,7 +177,7 @@ def beta_for_confidence(scores: np.ndarray, confidence: float) -> float:
     rows = rows[:: max(1, len(rows) // CONFIDENCE_ROWS)]
     if len(rows) == 0:
         return 1.0
-    low, high = np.log(1e-3), np.log(MAX_BETA)
+    low, high = np.log(MIN_BETA), np.log(MAX_BETA)
     for _ in range(24):
         middle = 0.5 * (low + high)
         if softmax(rows, np.exp(middle)).max(axis=1).mean() < confidence:

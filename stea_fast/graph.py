@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from stea_fast import _validate
 from stea_fast._arrays import freeze
 from stea_fast._foreign import FromOtherLibraries
 from stea_fast.names import NameTable
+
+if TYPE_CHECKING:
+    from stea_fast._device.data import DeviceGraph
 
 FORMAT = "stea-fast KG"
 FORMAT_VERSION = 1
@@ -54,7 +58,8 @@ class KG(FromOtherLibraries):
     """
 
     __slots__ = (
-        "edges", "entity_names", "functionality", "indptr", "num_entities", "num_relations", "relation_names",
+        "device_graph", "edges", "entity_names", "functionality", "indptr", "num_entities", "num_relations",
+        "relation_names",
     )  # fmt: skip
     indptr: np.ndarray
     edges: np.ndarray
@@ -63,6 +68,7 @@ class KG(FromOtherLibraries):
     num_relations: int
     entity_names: NameTable | None
     relation_names: NameTable | None
+    device_graph: DeviceGraph | None
 
     def __init__(
         self,
@@ -84,6 +90,7 @@ class KG(FromOtherLibraries):
         self._set("functionality", freeze(_functionality(indptr, edges, n, r)))
         self._set("entity_names", _pack_names(entity_names, n, "entity_names"))
         self._set("relation_names", _pack_names(relation_names, r, "relation_names"))
+        self._set("device_graph", None)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -94,9 +101,27 @@ class KG(FromOtherLibraries):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"KG is immutable; cannot delete {name!r}")
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return None, {name: getattr(self, name) for name in self.__slots__ if name != "device_graph"}
+
     def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
+        self._set("device_graph", None)  # what is on a device stays there
         for name, value in state[1].items():  # a copy or an unpickled graph: as immutable as the original
             self._set(name, freeze(value) if isinstance(value, np.ndarray) else value)
+
+    def to(self, device: Any) -> KG:
+        """This graph with a copy of its arrays on a torch device, for `refine` and `Refiner` to use there.
+
+        The arrays on the host stay and are shared. `to("cpu")` forgets the copy.
+        """
+        import torch
+
+        from stea_fast._device.data import DeviceGraph
+
+        moved = copy.copy(self)
+        place = torch.empty(0, device=device).device  # "cuda" names one of several devices: the current one
+        moved._set("device_graph", None if place.type == "cpu" else DeviceGraph.upload(self, place))
+        return moved
 
     @property
     def num_triples(self) -> int:
@@ -219,6 +244,7 @@ class KG(FromOtherLibraries):
         for name in _NAMES:
             named = (folder / f"{name}.text.npy").exists()
             kg._set(name, NameTable(read(f"{name}.text"), read(f"{name}.offsets")) if named else None)
+        kg._set("device_graph", None)
         if not kg._is_consistent(touch_edges=not mmap):
             raise ValueError(f"{folder}: the arrays do not fit together; the folder is damaged")
         return kg

@@ -102,6 +102,8 @@ class JointRefinement:
         self.kg1, self.kg2, self.seeds, self.prior = kg1, kg2, seeds, prior
         self.given, self.options = relations, options
         self.kernels = _backends.resolve(options.backend)
+        if not hasattr(self.kernels, "proposals"):
+            raise ValueError("combine='joint' runs on the CPU: leave the backend to be chosen")
         self.threads = _backends.thread_count(options.n_threads)
         self.shape = kg1.num_entities, kg2.num_entities
         self.open = tuple(_others(seeds[:, side], size) for side, size in enumerate(self.shape))

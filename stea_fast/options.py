@@ -32,6 +32,7 @@ class Options:
     paper: bool = False
     backend: str = "auto"
     n_threads: int | None = None
+    rows_per_block: int | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None:
@@ -53,6 +54,8 @@ class Options:
             _validate.choice(self.select, "select", STRATEGIES)
         if self.threshold is not None:
             _validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
+        if self.rows_per_block is not None:
+            _validate.count(self.rows_per_block, "rows_per_block", minimum=1)
         if self.beta is not None:
             _validate.number(self.beta, "beta", minimum=0.0)
 

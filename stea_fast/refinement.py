@@ -6,6 +6,7 @@ Composes the stages: calibrate → beliefs → relations → evidence → poster
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from stea_fast.joint import JointRefinement, Prior, prior_of
 from stea_fast.options import Options
 from stea_fast.relations import align_relations
 from stea_fast.select import select
-from stea_fast.sides import Side, calibrated_sides, partition_of, rankings
+from stea_fast.sides import Side, calibrated_sides, directions, partition_of, rankings
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
@@ -47,11 +48,12 @@ class Refinement:
     sweeps: int
     betas: tuple[float | None, ...]
     _kgs: tuple[KG, KG] = field(repr=False)
-    _beliefs: Beliefs = field(repr=False)
+    _beliefs: Beliefs | Callable[[], Beliefs] = field(repr=False)  # a function where they are still on a device
 
     def explain(self, e: int, e2: int) -> Explanation:
         """The facts (r, n, r', n') behind e ≡ e2, strongest first, with each one's share of the evidence."""
-        return explain_pair(*self._kgs, e, e2, self._beliefs, self.relations)
+        held = self._beliefs() if callable(self._beliefs) else self._beliefs
+        return explain_pair(*self._kgs, e, e2, held, self.relations)
 
 
 def refine(
@@ -101,8 +103,10 @@ def refine(
         calibrate: "softmax", "minmax", or "none" if the scores are probabilities already.
         beta: the inverse temperature of the softmax, instead of choosing it.
         paper: True for exactly the paper's step (argmax, one sweep, local, q* ∝ exp(g)).
-        backend: "auto", "native", "numba" or "reference".
+        backend: "auto" (CUDA tensors are refined where they are; else the fastest on the CPU), "native", "numba",
+            "cuda" or "reference".
         n_threads: default: all CPUs of this process, or `STEA_NUM_THREADS`.
+        rows_per_block: on a GPU, compute the evidence of so many rows at a time, with less scratch memory.
 
     Raises:
         ValueError, TypeError: an argument is unusable; the message says what was expected.
@@ -117,7 +121,12 @@ def refine(
     if log_partition is None and chosen.calibrate == "softmax" and chosen.beta is None:
         log_partition, beta = partition_of(candidates)
         chosen = replace(chosen, beta=beta)
-    checked, template = rankings(candidates, kg1, kg2, chosen.k)
+    given = directions(candidates)
+    template = given[-1][0]
+    arrays = [array for ranking in given for array in ranking]
+    if chosen.combine != "joint" and _backends.use_cuda(arrays, chosen.backend):
+        return _refined_on_device(given, kg1, kg2, known, held_out, relations, log_partition, chosen)
+    checked = rankings(given, kg1, kg2, chosen.k)
     sides = calibrated_sides(checked, kg1, kg2, known, held_out, log_partition, chosen)
     if chosen.combine == "joint":
         prior = prior_of(checked, _common_beta(sides), log_partition, getattr(candidates, "score", None))
@@ -171,6 +180,37 @@ def _by_direction(sides: list[Side], relations: RelationAlignment | None, option
     return _Outcome([_sorted_ranking(side) for side in sides], alignment, final_beliefs, sweeps)
 
 
+def _refined_on_device(given: list[tuple[Any, Any]], kg1: KG, kg2: KG, *arguments: Any) -> Refinement:
+    """The same on a GPU; results stay there if the candidates were there."""
+    from stea_fast.device_refinement import refine_on_device
+
+    found = refine_on_device(given, kg1, kg2, *arguments)
+    template = given[-1][0]
+
+    def back(tensor: Any) -> Any:
+        return tensor.to(template.device) if is_torch(template) else tensor.cpu().numpy()
+
+    outputs = [
+        RefinedRanking(
+            back(ranking.indices.to(template.dtype) if is_torch(template) else ranking.indices),
+            back(ranking.probs),
+            back(ranking.evidence),
+        )
+        for ranking in found.rankings
+    ]
+    return Refinement(
+        outputs[0],
+        outputs[1] if len(outputs) == 2 else None,
+        back(found.pairs),
+        back(found.probs),
+        found.relations,
+        found.sweeps,
+        found.betas,
+        (kg1, kg2),
+        found.beliefs.download,
+    )
+
+
 def _options(given: dict[str, Any]) -> Options:
     unknown = set(given) - set(Options.__dataclass_fields__)
     if unknown:
@@ -191,8 +231,8 @@ def _check_relations(relations: RelationAlignment, kg1: KG, kg2: KG) -> None:
     if not isinstance(relations, RelationAlignment):
         raise TypeError(f"relations must be a RelationAlignment, got {type(relations).__name__}")
     expected = (2 * kg1.num_relations, 2 * kg2.num_relations)
-    if relations.sub12.shape != expected:
-        raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.sub12.shape}")
+    if relations.shape != expected:
+        raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.shape}")
 
 
 def _sweep(

@@ -41,22 +41,29 @@ class Side:
         return np.take_along_axis(self.indices, self.probs.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
-def rankings(candidates: Any, kg1: KG, kg2: KG, k: int | None) -> tuple[list[tuple[np.ndarray, np.ndarray]], Any]:
-    """Checked (indices, scores) of each direction, and an array of the caller's kind."""
+def directions(candidates: Any) -> list[tuple[Any, Any]]:
+    """(indices, scores) of each direction, as they were given."""
     if hasattr(candidates, "forward"):
         given = [candidates.forward] + ([candidates.backward] if candidates.backward is not None else [])
     else:
         given = [candidates]
     found = []
-    for name, ranking, source, target in zip(("forward", "backward"), given, (kg1, kg2), (kg2, kg1), strict=False):
+    for name, ranking in zip(("forward", "backward"), given, strict=False):
         try:
             indices, scores = (ranking.indices, ranking.scores) if hasattr(ranking, "indices") else ranking
         except (TypeError, ValueError):
             raise TypeError(f"{name} candidates must be (indices, scores), got {type(ranking).__name__}") from None
-        ids, values = _validate.ranking(indices, scores, name, source.num_entities, target.num_entities)
+        found.append((indices, scores))
+    return found
+
+
+def rankings(given: list[tuple[Any, Any]], kg1: KG, kg2: KG, k: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Checked (indices, scores) of each direction."""
+    found = []
+    for name, ranking, source, target in zip(("forward", "backward"), given, (kg1, kg2), (kg2, kg1), strict=False):
+        ids, values = _validate.ranking(*ranking, name, source.num_entities, target.num_entities)
         found.append((np.ascontiguousarray(ids[:, :k]), values[:, :k]))
-        template = indices
-    return found, template
+    return found
 
 
 def partition_of(candidates: Any) -> tuple[tuple[Any, Any] | None, float | None]:
@@ -120,9 +127,14 @@ def _choose_beta(
         logger.warning("no held-out link is among its candidates; beta is chosen without them")
     free = np.ones(len(indices), dtype=bool)
     free[seeds[:, 0]] = False
-    share = 0.5 if mutual_pairs is None else mutual_pairs / max(int(free.sum()), 1)
+    return beta_for_confidence(scores[free], confidence(mutual_pairs, int(free.sum()), scores.shape[1]))
+
+
+def confidence(mutual_pairs: int | None, free_rows: int, k: int) -> float:
+    """The share of unlabelled rows whose best candidate is taken to be right: those that are mutual."""
+    share = 0.5 if mutual_pairs is None else mutual_pairs / max(free_rows, 1)
     # No beta gives less than 1/k: below twice that the probabilities would ignore the encoder.
-    return beta_for_confidence(scores[free], min(max(share, 2.0 / scores.shape[1]), 0.95))
+    return min(max(share, 2.0 / k), 0.95)
 
 
 def _partition(log_partition: tuple[Any, Any], forward: bool, num_rows: int) -> np.ndarray:

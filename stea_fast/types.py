@@ -141,6 +141,11 @@ class RelationAlignment:
         shape = (2 * kg1.num_relations, 2 * kg2.num_relations)
         return cls(csr_array(shape, dtype=np.float32), csr_array(shape[::-1], dtype=np.float32), prob)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(2R1, 2R2)."""
+        return self.sub12.shape
+
     def swapped(self) -> RelationAlignment:
         """The same alignment seen from the other graph."""
         return RelationAlignment.trusted(self.sub21, self.sub12, self.default)

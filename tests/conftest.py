@@ -25,3 +25,16 @@ def dbp15k():
     from stea_fast import load_pair
 
     return load_pair(folder, 0.3)
+
+
+@pytest.fixture(scope="session")
+def builder(tmp_path_factory):
+    """Compiles the CUDA kernels for the CPU (tests/cuda), once for all test processes; skips where that cannot be."""
+    from harness_build import Builder, why_not
+
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return Builder(shared / "cuda_harness")

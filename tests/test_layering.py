@@ -47,6 +47,7 @@ COMPOSERS = {
     "quality",
     "checkpoint",
     "refinement",
+    "device_refinement",
     "refiner",
     "rounds",
     "schedule",
@@ -92,8 +93,8 @@ def test_backends_know_no_stage(backend):
     assert imports_of(PACKAGE / "_backends" / backend) & (STAGES | COMPOSERS) == set()
 
 
-@pytest.mark.parametrize("folder", ["_topk", "encoders", "formats"])
-def test_search_engines_encoders_and_formats_know_no_stage(folder):
+@pytest.mark.parametrize("folder", ["_topk", "_device", "encoders", "formats"])
+def test_engines_device_code_encoders_and_formats_know_no_stage(folder):
     for path in (PACKAGE / folder).glob("*.py"):
         assert imports_of(path) & (STAGES | COMPOSERS) == set(), path
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -36,11 +37,11 @@ class BackendUnavailable(RuntimeError):
 @cache
 def status(name: str) -> BackendStatus:
     """Import a backend and ask whether it can run."""
-    if name == "cuda":
-        return BackendStatus(name, False, "not part of this build")
     try:
         module = importlib.import_module(f"stea_fast._backends.{name}")
         return BackendStatus(name, True, module.describe())
+    except BackendUnavailable as error:  # it is there, and says itself why it cannot run
+        return BackendStatus(name, False, str(error))
     except ModuleNotFoundError as error:
         return BackendStatus(name, False, f"absent: {error}")
     except Exception as error:  # a broken binary must not take the other backends down
@@ -64,6 +65,16 @@ def resolve(name: str = "auto") -> ModuleType:
     if not found.usable:
         raise BackendUnavailable(f"backend {name!r} cannot run here: {found.detail}")
     return importlib.import_module(f"stea_fast._backends.{name}")
+
+
+def use_cuda(arrays: Iterable[object], backend: str) -> bool:
+    """Whether the CUDA backend is to work on these arrays: it is asked for, or they are CUDA tensors and none is."""
+    if backend == "auto":
+        backend = os.environ.get("STEA_BACKEND", "auto")
+    if backend == "cuda":
+        return resolve("cuda") is not None
+    on_gpu = any(getattr(getattr(array, "device", None), "type", "cpu") == "cuda" for array in arrays)
+    return backend == "auto" and on_gpu and status("cuda").usable
 
 
 @cache

@@ -1,0 +1,178 @@
+"""The CUDA backend: `stea_fast._cuda` over torch tensors.
+
+Contracts as in `reference.py` for NumPy arrays, which are copied to the device and back; `Kernels` is the same over
+tensors that stay there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stea_fast._backends import BackendUnavailable
+from stea_fast._backends.counts import RelationCounts, scale_bits
+from stea_fast.graph import KG
+from stea_fast.types import Beliefs, RelationAlignment
+
+try:
+    import stea_fast._cuda as _cuda
+except ModuleNotFoundError:
+    raise BackendUnavailable("not part of this build (STEA_CUDA=off, or there was no CUDA toolkit)") from None
+
+DLPACK_CUDA = 2
+BLANKET = "the blanket has no CUDA kernel; use blanket='local', or backend='native'"
+
+
+def describe() -> str:
+    """What `python -m stea_fast info` says of this backend; raises where it cannot run."""
+    count, error = _cuda.devices()
+    if count == 0:
+        raise BackendUnavailable(f"built, but no CUDA device: {error}")
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise BackendUnavailable("built, but torch is not installed, which holds the arrays") from None
+    if device_kind() == "cuda" and not torch.cuda.is_available():
+        raise BackendUnavailable(f"built, but this torch ({torch.__version__}) does not see the CUDA device")
+    return f"{_cuda.device_name(0)}{f' and {count - 1} more' if count > 1 else ''}"
+
+
+def device_kind() -> str:
+    """The kind of torch device that the kernels work on; "cpu" only in the tests' build of them."""
+    return "cuda" if _cuda.device_type() == DLPACK_CUDA else "cpu"
+
+
+def first_capacity(num_edges: int) -> int:
+    """Slots of the table of relation counts, a power of two; four times as many where these do not do."""
+    return max(1 << 10, 1 << num_edges.bit_length())
+
+
+class DeviceCounts(NamedTuple):
+    """`RelationCounts` as int64 tensors."""
+
+    keys: Any
+    num: Any
+    den: Any
+    scale_bits: int
+
+
+class Kernels:
+    """The kernels over tensors of one device, on torch's current stream."""
+
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self.torch = torch
+        self.device = torch.device(device)
+
+    def _stream(self) -> int:
+        return int(self.torch.cuda.current_stream(self.device).cuda_stream) if self.device.type == "cuda" else 0
+
+    def _empty(self, shape: Any, dtype: Any) -> Any:
+        return self.torch.empty(shape, dtype=dtype, device=self.device)
+
+    def _zeros(self, size: int, dtype: Any) -> Any:
+        return self.torch.zeros(size, dtype=dtype, device=self.device)
+
+    def evidence(
+        self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any, *, rows: tuple[int, int]
+    ) -> Any:
+        """L(e, e') for the candidates of a range of rows: float32 [rows, k].
+
+        Args:
+            source, target: `DeviceGraph`.
+            candidates: int32 [rows, k], -1 = none.
+            beliefs: `DeviceBeliefs` of all source entities.
+            strengths: `Strengths.forward` or `.backward`, as seen from the source graph.
+        """
+        out = self._empty(tuple(candidates.shape), self.torch.float32)
+        graphs = (source.indptr, source.edges), (target.indptr, target.edges)
+        try:
+            _cuda.evidence(*graphs, candidates, tuple(beliefs), strengths, *rows, out, self._stream())
+        except _cuda.OutOfMemory as error:
+            raise MemoryError(
+                f"{error}, for {rows[1] - rows[0]:,} rows; refine(..., rows_per_block=n) takes n rows at a time"
+            ) from None
+        return out
+
+    def relation_counts(self, source: Any, target: Any, beliefs: Any, *, edges: tuple[int, int]) -> DeviceCounts:
+        """num(r, r') and den(r) over the statements among a range of the source graph's edges."""
+        integers = self.torch.int64
+        capacity = first_capacity(len(source.edges))
+        graphs = (source.indptr, source.edges), (target.indptr, target.edges)
+        relations = source.num_relations, target.num_relations
+        bits = scale_bits(source)
+        while True:
+            keys, num = self._zeros(capacity, integers), self._zeros(capacity, integers)
+            den, overflow = self._zeros(source.num_relations, integers), self._zeros(1, self.torch.int32)
+            out = keys, num, den, overflow
+            _cuda.relation_counts(*graphs, tuple(beliefs), *relations, bits, *edges, out, self._stream())
+            if not overflow.item():
+                break
+            capacity *= 4
+        used = keys > 0
+        keys, order = self.torch.sort(keys[used] - 1)
+        return DeviceCounts(keys, num[used][order], den, bits)
+
+    def mutual_best(self, forward: tuple[Any, Any], backward: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Every source row's partner (int32, -1 for none) and √(score·score'); scores float32 or float64."""
+        scores = forward[1]
+        partner = self._empty((len(scores),), self.torch.int32)
+        value = self._empty((len(scores),), scores.dtype)
+        kernel = _cuda.mutual_best_double if scores.dtype == self.torch.float64 else _cuda.mutual_best
+        kernel(forward, backward, (partner, value), self._stream())
+        return partner, value
+
+
+def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> Any:
+    """The relation table on the default device; one serves both directions."""
+    from stea_fast._device.data import DeviceAlignment, DeviceGraph, Strengths
+
+    device = _default_device()
+    graphs = DeviceGraph.upload(kg1, device), DeviceGraph.upload(kg2, device)
+    return Strengths.of(DeviceAlignment.upload(relations, device), *graphs)
+
+
+def evidence(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Any,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """L(e, e') for every row e and candidate e'."""
+    import torch
+
+    kernels, graphs, held = _uploaded(source, target, beliefs)
+    chosen = strengths.forward if forward else strengths.backward
+    indices = torch.tensor(candidates, device=kernels.device)
+    return kernels.evidence(*graphs, indices, held, chosen, rows=rows).cpu().numpy()
+
+
+def blanket(*arguments: Any, **options: Any) -> np.ndarray:
+    """Not offered."""
+    raise BackendUnavailable(BLANKET)
+
+
+def relation_counts(
+    source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
+) -> RelationCounts:
+    """num(r, r') and den(r) over the triples whose head is in the range of rows."""
+    kernels, graphs, held = _uploaded(source, target, beliefs)
+    edges = int(source.indptr[rows[0]]), int(source.indptr[rows[1]])
+    counts = kernels.relation_counts(*graphs, held, edges=edges)
+    keys, num, den = (part.cpu().numpy() for part in (counts.keys, counts.num, counts.den))
+    return RelationCounts(keys, num, den, counts.scale_bits)
+
+
+def _default_device() -> Any:
+    import torch
+
+    kind = device_kind()
+    return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
+
+
+def _uploaded(source: KG, target: KG, beliefs: Beliefs) -> tuple[Kernels, tuple[Any, Any], Any]:
+    from stea_fast._device.data import DeviceBeliefs, DeviceGraph
+
+    device = _default_device()
+    graphs = DeviceGraph.upload(source, device), DeviceGraph.upload(target, device)
+    return Kernels(device), graphs, DeviceBeliefs.upload(beliefs, device)

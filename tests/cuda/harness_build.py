@@ -1,0 +1,117 @@
+"""Builds the harness: once per session and variant, however many processes ask for it."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HARNESS = Path(__file__).resolve().parent / "harness"
+COMPILER = "g++"
+COMMON = ["-std=c++17", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra"]
+SCHEDULER = ("fiber", "block", "warp_results", "launch", "runtime")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way of compiling the kernels. The scheduler is told of a sanitizer, but not instrumented by it."""
+
+    name: str
+    sanitizer: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()
+
+
+MODES = {
+    "plain": Mode("plain"),
+    "ucontext": Mode("ucontext", (), ("-DHARNESS_UCONTEXT",)),  # how fibers switch on other processors than x86-64
+    "asan": Mode("asan", ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"), ("-DHARNESS_ASAN",)),
+    "tsan": Mode("tsan", ("-fsanitize=thread",), ("-DHARNESS_TSAN",)),
+}
+
+
+class Builder:
+    """Objects and programs in one folder, shared by all test processes of a session."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def runner(self, mode: str) -> Path:
+        """The program that runs the kernels of this checkout."""
+        return self._linked(f"runner-{mode}", mode, lambda: self.kernels(mode))
+
+    def mutant(self, mode: str, name: str, source: Path) -> Path:
+        """The same program with kernels from a changed copy of csrc."""
+        return self._linked(f"mutant-{name}", mode, lambda: self._kernels(f"mutant-{name}", mode, source))
+
+    def kernels(self, mode: str) -> Path:
+        """The object of the unchanged kernels."""
+        return self._kernels(f"kernels-{mode}", mode, ROOT / "csrc")
+
+    def module(self) -> Path:
+        """`stea_fast._cuda` over host memory: the real bindings and the real kernels, without a GPU."""
+        import pybind11
+
+        includes = [f"-I{sysconfig.get_paths()['include']}", f"-I{pybind11.get_include()}"]
+        bindings = self._compiled(
+            "cuda_module.o", ROOT / "csrc/bindings/cuda_module.cpp", "plain", ["-O0", "-fvisibility=hidden", *includes]
+        )
+        objects = [bindings, self._compiled("control.o", HARNESS / "control.cpp", "plain"), self.kernels("plain")]
+        return self.target(
+            f"_cuda{sysconfig.get_config_var('EXT_SUFFIX')}",
+            lambda path: run(["-shared", *objects, *self.scheduler("plain"), "-pthread", "-o", path]),
+        )
+
+    def _linked(self, name: str, mode: str, kernels: Callable[[], Path]) -> Path:
+        flags = MODES[mode].sanitizer
+        runner = lambda: self._compiled(f"runner-{mode}.o", HARNESS / "runner.cpp", mode, flags)  # noqa: E731
+        return self.target(
+            name, lambda path: run([*flags, kernels(), runner(), *self.scheduler(mode), "-pthread", "-o", path])
+        )
+
+    def scheduler(self, mode: str) -> list[Path]:
+        """The objects of the harness itself."""
+        return [self._compiled(f"{stem}-{mode}.o", HARNESS / f"{stem}.cpp", mode) for stem in SCHEDULER]
+
+    def _kernels(self, name: str, mode: str, source: Path) -> Path:
+        flags = [*MODES[mode].sanitizer, f"-I{source}"]
+        return self._compiled(f"{name}.o", HARNESS / "kernels.cpp", mode, flags)
+
+    def _compiled(self, name: str, source: Path, mode: str, flags: Sequence[str] = ()) -> Path:
+        arguments = [*COMMON, *MODES[mode].define, *flags, "-c", source, "-o"]
+        return self.target(name, lambda path: run([*arguments, path]))
+
+    def target(self, name: str, make: Callable[[Path], None]) -> Path:
+        """Make a file unless another process has made it."""
+        path = self.folder / name
+        with _locked(self.folder / f"{name}.lock"):
+            if not path.exists():
+                part = path.with_name(f"{name}.part")
+                make(part)
+                part.rename(path)
+        return path
+
+
+@contextmanager
+def _locked(path: Path):
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def run(arguments: Sequence[object]) -> None:
+    """Call the compiler; its messages are part of a failure."""
+    result = subprocess.run([COMPILER, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if result.returncode != 0 or "warning" in result.stderr:
+        raise AssertionError(f"{' '.join(map(str, arguments))}\n{result.stderr}")
+
+
+def why_not() -> str | None:
+    """Why the harness cannot be built here, if so."""
+    return None if shutil.which(COMPILER) else f"the harness needs {COMPILER}"

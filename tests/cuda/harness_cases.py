@@ -1,0 +1,189 @@
+"""Problems for the kernels: written for the runner of the harness, and judged by the reference."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from hypothesis import strategies as st
+from test_parity import problems as graph_problems
+
+from stea_fast import KG, Beliefs, Pair, RelationAlignment
+from stea_fast._backends import numba, reference
+from stea_fast._backends.counts import scale_bits
+from stea_fast.beliefs import soft
+from stea_fast.select import mutual_best
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What the kernels read: two graphs, candidates with scores in both directions, beliefs and relations."""
+
+    kg1: KG
+    kg2: KG
+    candidates: np.ndarray  # int32 [n, k]
+    scores: np.ndarray  # float32 [n, k]
+    back: tuple[np.ndarray, np.ndarray]  # candidates and scores of the other direction
+    beliefs: Beliefs
+    relations: RelationAlignment
+
+    def arrays(self) -> list[np.ndarray]:
+        """In the order of the runner's `Problem`."""
+        sizes = [
+            self.kg1.num_entities, self.kg2.num_entities, self.kg1.num_relations, self.kg2.num_relations,
+            self.candidates.shape[1], self.back[0].shape[1], scale_bits(self.kg1),
+        ]  # fmt: skip
+        strengths = numba.strengths(self.relations, self.kg1, self.kg2).forward
+        graphs = [self.kg1.indptr, self.kg1.edges, self.kg2.indptr, self.kg2.edges]
+        beliefs = [self.beliefs.indptr, self.beliefs.targets, self.beliefs.weights]
+        return [np.array(sizes), *graphs, self.candidates, *beliefs, *strengths, self.scores, *self.back]
+
+
+@st.composite
+def cases(draw):
+    """Graphs of any shape; scores with ties, so that the order of the candidates decides."""
+    kg1, kg2, candidates, beliefs, relations = draw(graph_problems())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=int(rng.integers(1, kg1.num_entities + 1)))
+
+
+def with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back):
+    """Add scores and the candidates of the other direction."""
+    back = np.stack([rng.permutation(kg1.num_entities)[:k_back] for _ in range(kg2.num_entities)]).astype(np.int32)
+    back[rng.random(back.shape) < 0.2] = -1
+    scores, back_scores = (rng.integers(-2, 3, shape).astype(np.float32) for shape in (candidates.shape, back.shape))
+    return Case(kg1, kg2, candidates, scores, (back, back_scores), beliefs, relations)
+
+
+def star_case(degree: int, seed: int) -> Case:
+    """Hubs among the rows and among the candidates."""
+    from test_parity import star
+
+    rng = np.random.default_rng(seed)
+    kg1, kg2 = star(degree), star(degree + 10)
+    n1, n2 = kg1.num_entities, kg2.num_entities
+    candidates = np.stack([np.r_[0, 1 + rng.permutation(n2 - 1)[:3]] for _ in range(n1)]).astype(np.int32)
+    beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
+    relations = RelationAlignment(rng.random((6, 6), dtype=np.float32), rng.random((6, 6), dtype=np.float32), 0.1)
+    return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
+
+
+def search_case(degree: int, seed: int) -> Case:
+    """Rows with few beliefs around them, and a hub among their candidates: its edges are searched, not walked."""
+    rng = np.random.default_rng(seed)
+    case = star_case(degree, seed)
+    believed = rng.integers(1, case.kg2.num_entities, (case.kg1.num_entities, 1)).astype(np.int32)
+    believed[rng.random(len(believed)) < 0.6] = -1
+    believed[0] = 0
+    return replace(case, beliefs=soft(believed, rng.random(believed.shape, dtype=np.float32)))
+
+
+def dense_case(seed: int, entities: int = 40) -> Case:
+    """Random graphs in which most rows have more beliefs around them than a small table takes."""
+    rng = np.random.default_rng(seed)
+    kg1, kg2 = (KG(rng.integers(0, (entities, 3, entities), (4 * entities, 3)), entities, 3) for _ in range(2))
+    candidates = np.stack([rng.permutation(entities)[:5] for _ in range(entities)]).astype(np.int32)
+    beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
+    return with_scores(kg1, kg2, candidates, beliefs, RelationAlignment.uniform(kg1, kg2, 0.3), rng, k_back=5)
+
+
+def real_case(pair: Pair, entities: int = 300) -> Case:
+    """The best connected linked entities of a real pair, with the true candidate and random ones."""
+    rng = np.random.default_rng(0)
+    ranks = pair.kg1.degrees[pair.links[:, 0]] + pair.kg2.degrees[pair.links[:, 1]]
+    links = pair.links[np.argsort(-ranks, kind="stable")[:entities]]
+    kg1, kg2 = (_cut(kg, links[:, side]) for side, kg in enumerate((pair.kg1, pair.kg2)))
+    candidates, back = _true_and_guessed(entities, 5, rng), _true_and_guessed(entities, 6, rng)
+    beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
+    shape = (2 * kg1.num_relations, 2 * kg2.num_relations)
+    dense = rng.random(shape, dtype=np.float32) * (rng.random(shape) < 0.2)
+    case = with_scores(kg1, kg2, candidates, beliefs, RelationAlignment(dense, dense.T, 0.02), rng, k_back=7)
+    return replace(case, back=(back, case.back[1]))
+
+
+def _true_and_guessed(entities: int, guesses: int, rng: np.random.Generator) -> np.ndarray:
+    """Candidates of graphs that share their ids: the true one first, -1 where it was guessed again."""
+    true = np.arange(entities)[:, None]
+    guessed = np.stack([rng.permutation(entities)[:guesses] for _ in range(entities)])
+    return np.concatenate([true, np.where(guessed == true, -1, guessed)], axis=1).astype(np.int32)
+
+
+def _cut(kg: KG, entities: np.ndarray) -> KG:
+    new_id = np.full(kg.num_entities, -1)
+    new_id[entities] = np.arange(len(entities))
+    triples = kg.triples.astype(np.int64)
+    triples[:, 0], triples[:, 2] = new_id[triples[:, 0]], new_id[triples[:, 2]]
+    return KG(triples[(triples[:, [0, 2]] >= 0).all(axis=1)], len(entities), kg.num_relations)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one configuration made of one case."""
+
+    evidence: np.ndarray
+    num: dict[int, int]
+    den: np.ndarray
+    partner: np.ndarray
+    value: np.ndarray
+
+    def same_bits(self, other: Outcome) -> bool:
+        """Nothing differs, not even in the last bit."""
+        arrays = ("evidence", "den", "partner", "value")
+        return self.num == other.num and all(np.array_equal(getattr(self, x), getattr(other, x)) for x in arrays)
+
+
+def pack(batch: list[Case]) -> bytes:
+    """The runner's file of problems."""
+    file = io.BytesIO()
+    for array in [np.array([len(batch)]), *(array for case in batch for array in case.arrays())]:
+        data = np.ascontiguousarray(array).tobytes()
+        file.write(np.int64(len(data)).tobytes())
+        file.write(data)
+    return file.getvalue()
+
+
+def unpack(data: bytes, batch: list[Case], configurations: int) -> list[list[Outcome]]:
+    """The outcomes of each case in each configuration."""
+    file = io.BytesIO(data)
+
+    def read(dtype):
+        return np.frombuffer(file.read(int(np.frombuffer(file.read(8), np.int64)[0])), dtype)
+
+    def outcome(case):
+        evidence = read(np.float32).reshape(case.candidates.shape)
+        keys, num, den, overflow = read(np.uint64), read(np.uint64), read(np.uint64), read(np.int32)
+        assert not overflow[0], "the table of the counts is too small for this case"
+        counted = {int(key) - 1: int(n) for key, n in zip(keys[keys > 0], num[keys > 0], strict=True)}
+        return Outcome(evidence, counted, den.astype(np.int64), read(np.int32), read(np.float32))
+
+    return [[outcome(case) for _ in range(configurations)] for case in batch]
+
+
+@lru_cache(maxsize=16)
+def expected(case: Case) -> Outcome:
+    """What the reference says."""
+    rows = (0, case.kg1.num_entities)
+    strengths = reference.strengths(case.relations, case.kg1, case.kg2)
+    evidence = reference.evidence(case.kg1, case.kg2, case.candidates, case.beliefs, strengths, forward=True, rows=rows)
+    counts = reference.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows)
+    pairs, values = mutual_best((case.candidates, case.scores), case.back)
+    partner, value = np.full(rows[1], -1, np.int32), np.zeros(rows[1], np.float32)
+    partner[pairs[:, 0]], value[pairs[:, 0]] = pairs[:, 1], values
+    num = dict(zip(counts.keys.tolist(), counts.num.tolist(), strict=True))
+    return Outcome(evidence, num, counts.den, partner, value)
+
+
+def assert_agrees(found: Outcome, wanted: Outcome, bits: int) -> None:
+    """Evidence within 1e-5, counts within 1e-9 (and 1e-12 statements), mutual pairs exactly."""
+    np.testing.assert_allclose(found.evidence, wanted.evidence, rtol=1e-5, atol=1e-30)
+    unit = 2.0**-bits
+    keys = sorted(found.num.keys() | wanted.num.keys())
+    for ours, theirs in (
+        ([found.num.get(key, 0) for key in keys], [wanted.num.get(key, 0) for key in keys]),
+        (found.den, wanted.den),
+    ):
+        np.testing.assert_allclose(np.array(ours) * unit, np.array(theirs) * unit, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(found.partner, wanted.partner)
+    np.testing.assert_allclose(found.value, wanted.value, rtol=1e-6)

@@ -1,0 +1,339 @@
+"""The CUDA backend from `refine` down to the kernels, over host memory: the real bindings, linked with the harness."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from harness_cases import star_case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_parity import assert_close, problems
+
+import stea_fast as sf
+from stea_fast import _backends, demo, select
+from stea_fast._backends import reference
+
+torch = pytest.importorskip("torch", reason="the CUDA backend holds its arrays in torch tensors")
+NOT_ENOUGH, ILLEGAL_ADDRESS, INVALID_HANDLE = 2, 700, 400  # numbers of CUDA errors
+
+
+@pytest.fixture(scope="module")
+def harness(builder):
+    """The package with `_cuda` replaced by the harness's module; yields the knobs of the harness."""
+    pytest.importorskip("pybind11", reason="the bindings are compiled with pybind11")
+    path = builder.module()
+    loader = importlib.util.spec_from_file_location("stea_fast._cuda", path)
+    module = importlib.util.module_from_spec(loader)
+    loader.loader.exec_module(module)
+    affected = ["stea_fast._cuda", "stea_fast._backends.cuda", "stea_fast.device_refinement"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in affected:
+            patch.delitem(sys.modules, name, raising=False)
+        patch.setitem(sys.modules, "stea_fast._cuda", module)
+        patch.setattr(sf, "_cuda", module, raising=False)
+        _backends.status.cache_clear()
+        yield ctypes.CDLL(str(path))
+        for name in affected[1:]:
+            sys.modules.pop(name, None)
+    _backends.status.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def cuda(harness):
+    """The backend's module."""
+    return importlib.import_module("stea_fast._backends.cuda")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return sf.synthetic_pair(60, seed=1)
+
+
+def as_tensors(candidates):
+    def ranking(side):
+        return sf.Ranking(torch.tensor(side.indices, dtype=torch.int64), torch.tensor(side.scores))
+
+    return sf.Candidates(ranking(candidates.forward), ranking(candidates.backward))
+
+
+def test_the_backend_says_what_it_runs_on(cuda):
+    assert _backends.status("cuda").usable
+    assert _backends.status("cuda").detail == "CPU (sm_00)"
+
+
+def test_without_a_device_it_says_why(cuda, harness):
+    harness.harness_fail_next(b"cudaGetDeviceCount", 35)
+    with pytest.raises(sf.BackendUnavailable, match=r"built, but no CUDA device: .*cudaErrorInsufficientDriver"):
+        cuda.describe()
+
+
+@settings(max_examples=15)
+@given(problem=problems(), forward=st.booleans())
+def test_the_backend_keeps_the_contract_of_the_reference(cuda, problem, forward):
+    kg1, kg2, candidates, beliefs, relations = problem
+    rows = (0, kg1.num_entities)
+
+    def results(module):
+        given = (relations, kg1, kg2) if forward else (relations.swapped(), kg2, kg1)
+        strengths = module.strengths(*given)
+        evidence = module.evidence(kg1, kg2, candidates, beliefs, strengths, forward=forward, rows=rows)
+        return evidence, np.zeros(0), module.relation_counts(kg1, kg2, beliefs, rows=rows)
+
+    assert_close(results(cuda), results(reference))
+
+
+def test_blocks_of_rows_give_the_rows_of_the_whole(cuda):
+    case = star_case(30, seed=0)
+    strengths = cuda.strengths(case.relations, case.kg1, case.kg2)
+
+    def part(begin, end):
+        candidates = case.candidates[begin:end]
+        given = (case.kg1, case.kg2, candidates, case.beliefs, strengths)
+        return cuda.evidence(*given, forward=True, rows=(begin, end))
+
+    n = case.kg1.num_entities
+    assert np.array_equal(part(0, n), np.concatenate([part(0, 3), part(3, 3), part(3, n)]))
+    whole = cuda.relation_counts(case.kg1, case.kg2, case.beliefs, rows=(0, n))
+    halves = [cuda.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows) for rows in ((0, 1), (1, n))]
+    assert np.array_equal(whole.den, halves[0].den + halves[1].den)
+
+
+def test_a_small_table_of_counts_grows(cuda, monkeypatch):
+    case = star_case(30, seed=0)
+    rows = (0, case.kg1.num_entities)
+    expected = cuda.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows)
+    monkeypatch.setattr(cuda, "first_capacity", lambda num_edges: 2)
+    found = cuda.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows)
+    assert np.array_equal(found.keys, expected.keys) and np.array_equal(found.num, expected.num)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"evidence": "soft", "select": "bi", "threshold": 0.5},
+        {"evidence": "argmax", "combine": "compatibility", "select": "uni", "threshold": 0.3},
+        {"calibrate": "minmax", "k": 5, "select": "uni_backward", "threshold": 0.2},
+        {"paper": True, "rows_per_block": 7},
+    ],
+)
+def test_refining_on_a_device_gives_what_the_native_backend_gives(cuda, pair, options):
+    candidates = demo.candidates(pair)
+    arguments = {"seeds": pair.train, **options}
+    wanted = sf.refine(candidates, pair.kg1, pair.kg2, backend="native", **arguments)
+    found = sf.refine(as_tensors(candidates), pair.kg1, pair.kg2, backend="cuda", **arguments)
+    assert isinstance(found.pairs, torch.Tensor) and found.forward.indices.dtype == torch.int64
+    assert found.sweeps == wanted.sweeps
+    for ours, theirs in zip(found.betas, wanted.betas, strict=True):
+        assert ours == (theirs if theirs is None else pytest.approx(theirs, rel=1e-6))
+    assert found.pairs.tolist() == wanted.pairs.tolist()
+    np.testing.assert_allclose(found.pair_probs, wanted.pair_probs, rtol=1e-4)
+    for ours, theirs in ((found.forward, wanted.forward), (found.backward, wanted.backward)):
+        np.testing.assert_allclose(ours.probs, theirs.probs, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(found.relations.sub12.toarray(), wanted.relations.sub12.toarray(), rtol=1e-5)
+    if len(wanted.pairs):
+        e, e2 = wanted.pairs[0].tolist()
+        assert found.explain(e, e2).evidence == pytest.approx(wanted.explain(e, e2).evidence, rel=1e-4)
+
+
+def test_arrays_come_back_as_arrays_and_one_direction_will_do(cuda, pair):
+    ranking = demo.candidates(pair).forward
+    arguments = {"seeds": pair.train[10:], "holdout": pair.train[:10]}
+    found = sf.refine((ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="cuda", **arguments)
+    wanted = sf.refine((ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="native", **arguments)
+    assert isinstance(found.forward.probs, np.ndarray) and found.backward is None
+    np.testing.assert_allclose(found.forward.probs, wanted.forward.probs, rtol=1e-3, atol=1e-6)
+    again = sf.refine(
+        (ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="cuda", relations=found.relations, **arguments
+    )
+    np.testing.assert_allclose(again.relations.sub21.toarray(), found.relations.sub21.toarray())
+
+
+def test_partition_sums_are_used_on_the_device(cuda, pair):
+    emb1, emb2 = (torch.tensor(emb) for emb in demo.encode(pair, dim=16))
+    candidates = sf.topk(emb1, emb2, k=8, beta=12.0)
+    wanted = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="native")
+    found = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+    np.testing.assert_allclose(found.forward.probs, wanted.forward.probs, rtol=1e-3, atol=1e-6)
+
+
+def test_two_refinements_are_bit_identical_whatever_the_schedule(cuda, harness, pair):
+    def once():
+        return sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda").forward
+
+    first = once()
+    harness.harness_schedule(99, 2)
+    second = once()
+    harness.harness_schedule(0, 1)
+    assert np.array_equal(first.probs, second.probs) and np.array_equal(first.evidence, second.evidence)
+
+
+def test_nothing_is_copied_to_the_host_but_what_is_asked_for(cuda, pair, monkeypatch):
+    candidates = as_tensors(demo.candidates(pair))
+
+    def copied(tensor, *arguments, **options):
+        raise AssertionError("a tensor was copied to the host")
+
+    for method in ("cpu", "numpy", "__array__"):
+        monkeypatch.setattr(torch.Tensor, method, copied)
+    found = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+    assert len(found.pairs) > 0
+    with pytest.raises(AssertionError, match="copied"):
+        _ = found.relations.sub12
+
+
+def test_the_training_step_selects_the_same_pairs(cuda, pair):
+    embeddings = [torch.tensor(emb) for emb in demo.encode(pair, dim=16)]
+    on_device = sf.Refiner(pair.kg1, pair.kg2, pair.train, backend="cuda")(*embeddings)
+    on_host = sf.Refiner(pair.kg1, pair.kg2, pair.train, backend="native")(*embeddings)
+    assert on_device.tolist() == on_host.tolist()
+
+
+def test_tensors_of_a_gpu_choose_the_backend(cuda, monkeypatch):
+    there, here = (SimpleNamespace(device=SimpleNamespace(type=kind)) for kind in ("cuda", "cpu"))
+    assert _backends.use_cuda([here, there], "auto")
+    assert not _backends.use_cuda([here, np.zeros(1)], "auto")
+    assert not _backends.use_cuda([there], "native")
+    monkeypatch.setenv("STEA_BACKEND", "cuda")
+    assert _backends.use_cuda([here], "auto")
+
+
+def test_mutual_best_is_that_of_the_selection(cuda):
+    case = star_case(25, seed=5)
+    kernels = cuda.Kernels("cpu")
+    rankings = [tuple(map(torch.tensor, side)) for side in ((case.candidates, case.scores), case.back)]
+    for dtype in (torch.float32, torch.float64):
+        partner, value = kernels.mutual_best(*((ids, scores.to(dtype)) for ids, scores in rankings))
+        pairs, values = select.mutual_best((case.candidates, case.scores), case.back)
+        chosen = partner >= 0
+        assert torch.nonzero(chosen)[:, 0].tolist() == pairs[:, 0].tolist()
+        assert partner[chosen].tolist() == pairs[:, 1].tolist()
+        np.testing.assert_allclose(value[chosen], values, rtol=1e-6)
+
+
+def evidence_arguments():
+    """What `_cuda.evidence` takes, for a small case."""
+    from stea_fast._device.data import DeviceAlignment, DeviceBeliefs, DeviceGraph, Strengths
+
+    case, cpu = star_case(6, seed=0), torch.device("cpu")
+    graphs = [DeviceGraph.upload(kg, cpu) for kg in (case.kg1, case.kg2)]
+    return {
+        "source": (graphs[0].indptr, graphs[0].edges),
+        "target": (graphs[1].indptr, graphs[1].edges),
+        "candidates": torch.tensor(case.candidates),
+        "beliefs": tuple(DeviceBeliefs.upload(case.beliefs, cpu)),
+        "strengths": Strengths.of(DeviceAlignment.upload(case.relations, cpu), *graphs).forward,
+        "row_begin": 0,
+        "row_end": case.kg1.num_entities,
+        "out": torch.empty(case.candidates.shape),
+        "stream": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error", "message"),
+    [
+        ("candidates", lambda x: x.long(), TypeError, "candidates must be int32, not int64"),
+        ("candidates", lambda x: x.t().contiguous().t(), ValueError, "candidates must be contiguous"),
+        ("candidates", lambda x: x[:3].contiguous(), ValueError, r"candidates must have shape \(7, n\), not \(3, 4\)"),
+        ("candidates", lambda x: x.tolist(), TypeError, "candidates must be an array with __dlpack__, not list"),
+        ("out", lambda x: x.double(), TypeError, "out must be float32, not float64"),
+        ("out", lambda x: x.requires_grad_(), ValueError, "out cannot be read: .*gradient"),
+        ("out", lambda x: x.to("meta"), (ValueError, TypeError, RuntimeError), "."),
+        ("row_end", lambda x: 99, ValueError, "rows outside the graph"),
+        ("source", lambda x: x[:1], ValueError, "source must be a tuple of 2 arrays"),
+    ],
+)
+def test_arrays_of_the_wrong_kind_are_refused_by_name(cuda, name, change, error, message):
+    arguments = evidence_arguments()
+    arguments[name] = change(arguments[name])
+    with pytest.raises(error, match=message):
+        sys.modules["stea_fast._cuda"].evidence(**arguments)
+
+
+def test_launches_that_no_gpu_takes_are_refused(cuda):
+    with pytest.raises(ValueError, match="block_size must be a multiple of 32"):
+        sys.modules["stea_fast._cuda"].evidence(**evidence_arguments(), block_size=48)
+    with pytest.raises(ValueError, match="table_slots must be a power of two"):
+        sys.modules["stea_fast._cuda"].evidence(**evidence_arguments(), table_slots=100)
+
+
+def test_arrays_on_another_device_are_refused(cuda):
+    class Elsewhere:
+        def __init__(self, place):
+            self.place = place
+
+        def __dlpack_device__(self):
+            return self.place
+
+        def __dlpack__(self):
+            raise AssertionError("must not be asked")
+
+    for place, message in (((2, 0), "out must be on a CUDA device"), ((1, 1), "out is on device 1, the arrays before")):
+        with pytest.raises(ValueError, match=message):
+            sys.modules["stea_fast._cuda"].evidence(**{**evidence_arguments(), "out": Elsewhere(place)})
+
+
+def test_running_out_of_memory_says_how_much_was_needed_and_what_helps(cuda, harness, pair):
+    harness.harness_limit_memory(ctypes.c_size_t(500))
+    try:
+        with pytest.raises(MemoryError, match=r"\d+ bytes of scratch needed, for \d+ rows; refine.*rows_per_block"):
+            sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+    finally:
+        harness.harness_limit_memory(ctypes.c_size_t(2**62))
+    assert harness.harness_allocations_alive() == 0
+    sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+
+
+def test_a_stream_that_died_is_an_error_of_this_call_only(cuda, harness):
+    harness.harness_fail_next(b"cudaStreamSynchronize", INVALID_HANDLE)
+    with pytest.raises(RuntimeError, match="evidence: cudaErrorInvalidResourceHandle"):
+        sys.modules["stea_fast._cuda"].evidence(**evidence_arguments())
+    sys.modules["stea_fast._cuda"].evidence(**evidence_arguments())
+
+
+def test_bad_candidates_are_refused_on_the_device(cuda, pair):
+    ranking = as_tensors(demo.candidates(pair)).forward
+
+    def refined(indices, scores):
+        return sf.refine((indices, scores), pair.kg1, pair.kg2, backend="cuda")
+
+    for indices, scores, error, message in (
+        (ranking.indices.float(), ranking.scores, TypeError, "forward.indices must hold integers"),
+        (ranking.indices, ranking.scores[:, :2], ValueError, "forward.scores must have the shape"),
+        (ranking.indices[:5], ranking.scores[:5], ValueError, "a row per entity"),
+        (ranking.indices + 10**6, ranking.scores, ValueError, "but there are only"),
+        (ranking.indices * 0, ranking.scores, ValueError, "twice"),
+        (ranking.indices, ranking.scores / 0, ValueError, "finite"),
+        (ranking.indices, ranking.scores.clone().requires_grad_(), ValueError, r"detach\(\)"),
+        (ranking.indices, ranking.scores.to("meta"), ValueError, "must be on one device"),
+        (ranking.indices, ranking.scores.to_sparse(), TypeError, "dense tensor"),
+    ):
+        with pytest.raises(error, match=message):
+            refined(indices, scores)
+    with pytest.raises(sf.BackendUnavailable, match="no CUDA kernel"):
+        sf.refine((ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="cuda", blanket="full")
+
+
+def test_a_graph_is_uploaded_once(cuda, pair):
+    from stea_fast._device.data import DeviceGraph
+
+    moved = pair.kg1.to("meta")
+    assert moved == pair.kg1 and moved.indptr is not None
+    assert DeviceGraph.upload(moved, torch.device("meta")) is moved.device_graph
+    assert moved.to("cpu").device_graph is None and pair.kg1.device_graph is None
+
+
+def test_a_destroyed_context_is_never_used_again(cuda, harness):
+    """The last test of this module: the module refuses to work from here on."""
+    harness.harness_set_last_error(ILLEGAL_ADDRESS)
+    with pytest.raises(RuntimeError, match=r"work before this call: cudaErrorIllegalAddress.*no longer be used"):
+        sys.modules["stea_fast._cuda"].evidence(**evidence_arguments())
+    with pytest.raises(RuntimeError, match=r"destroyed by an earlier error .*cudaErrorIllegalAddress.*new process"):
+        sys.modules["stea_fast._cuda"].evidence(**evidence_arguments())
