@@ -53,7 +53,6 @@ def run(cell: Cell, pair: sf.Pair, folder: Path, show: Callable[[Round], object]
         "id": cell.id,
         **asdict(cell),
         "settings": json.loads(prepared.checkpoint.identity["settings"]),  # all that the result depends on
-        "commit": commit(),
         "machine": machine_facts(),
         "sizes": _sizes(pair),
         **judged(pair, result),

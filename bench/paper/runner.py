@@ -28,6 +28,7 @@ class Runner:
 
     def __init__(self, results: Path, checkpoints: Path, threads: int, dwy100k: Path | None = None) -> None:
         self.path, self.checkpoints, self.threads, self.dwy100k = results / store.CELLS, checkpoints, threads, dwy100k
+        self.commit = compute.commit()  # now: the checkout may be another one when a long cell ends
 
     def finished(self) -> dict[str, dict[str, Any]]:
         """Finished cells by what was computed."""
@@ -69,7 +70,8 @@ class Runner:
             elapsed = perf_counter() - begin
             print(f"  round {done.number}: Hit@1 {best:.3f}, {done.num_pairs:,} pairs, {elapsed:,.0f} s", flush=True)
 
-        store.append(self.path, {**compute.run(cell, pair, folder, show), "threads": self.threads})
+        found = compute.run(cell, pair, folder, show)
+        store.append(self.path, {**found, "threads": self.threads, "commit": self.commit})
         store.discard(folder)
 
 

@@ -66,7 +66,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def paper_value(table: str, kind: Kind, metric: str) -> float | None:
-    """The paper's figure; its STEA is the one beside `oracle` and our presets too."""
+    """The paper's figure, if it has one in this table."""
     return published().get((table, kind), {}).get(metric)
 
 
@@ -263,6 +263,23 @@ def cost(results: Results, datasets: Iterable[str]) -> str:
         ])  # fmt: skip
     header = ["", "threads", "first training, s", "training per round, s", "search, s", "refine, s", "all, s", "GB"]
     return markdown(header, rows) if rows else "Not run."
+
+
+def large(results: Results) -> str:
+    """The large pairs at 1 %: their sizes, quality, time and memory."""
+    rows = []
+    for dataset in LARGE:
+        kind = of_method(dataset, 0.01, "fast")
+        found = results[kind]
+        rows.append([
+            dataset, " + ".join(f"{n:,}" for n in found[0]["sizes"]["entities"]) if found else NOT_RUN,
+            *(number(results.values(kind, "hit1", pool=pool)) for pool in ("closed", "open")),
+            *(number(results.of_pairs(kind, metric)) for metric in ("precision", "recall", "f1")),
+            number([record["seconds"] for record in found], 0),
+            number([record["peak_mb"] / 1000 for record in found], 2),
+        ])  # fmt: skip
+    header = ["fast, 1 % seeds", "entities", "closed Hit@1", "open Hit@1", "precision", "recall", "F1", "seconds", "GB"]
+    return markdown(header, rows)
 
 
 def quick(results: Results) -> str:
