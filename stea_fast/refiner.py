@@ -17,7 +17,8 @@ class Refiner:
         kg1, kg2: the graphs.
         seeds: (m, 2) known links; never among the pairs returned.
         k, csls: of the search.
-        schedule: how the joint refinement changes from call to call; see `Schedule`.
+        schedule: how the joint refinement changes from call to call; see `Schedule`. It works on the CPU: graphs that
+            were sent to a device (`KG.to`) are refined there, by the defaults of `refine`, unless a schedule is given.
         options: of `refine`, instead of the schedule's; with `paper` or `combine` the schedule plays no part.
 
     After a call, `candidates` and `refinement` hold what the pairs were selected from.
@@ -29,7 +30,11 @@ class Refiner:
     ) -> None:  # fmt: skip
         self.kg1, self.kg2, self.seeds = kg1, kg2, seeds
         self.k, self.csls, self.options = k, csls, options
-        self.schedule = None if {"paper", "combine"} & set(options) else schedule or Schedule()
+        on_device = getattr(kg1, "device_graph", None) is not None
+        if {"paper", "combine"} & set(options) or (on_device and schedule is None):
+            self.schedule = None
+        else:
+            self.schedule = schedule or Schedule()
         self.calls = 0
         self.candidates: TopK | None = None
         self.refinement: Refinement | None = None

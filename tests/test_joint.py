@@ -106,6 +106,16 @@ def test_tensors_in_tensors_out(pair):
     assert isinstance(step.refinement.forward.probs, torch.Tensor)
 
 
+def test_graphs_on_a_device_are_refined_there_unless_a_schedule_is_given(pair):
+    import copy
+
+    moved = copy.copy(pair.kg1)
+    moved._set("device_graph", object())
+    assert sf.Refiner(moved, pair.kg2, pair.train).schedule is None
+    assert sf.Refiner(moved, pair.kg2, pair.train, schedule=sf.Schedule()).schedule is not None
+    assert sf.Refiner(pair.kg1, pair.kg2, pair.train).schedule == sf.Schedule()
+
+
 def test_rows_with_too_many_pairs_keep_the_best(pair, monkeypatch):
     monkeypatch.setattr("stea_fast.joint.WIDEST", 3)
     given = demo.candidates(pair)
