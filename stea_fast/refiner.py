@@ -18,7 +18,8 @@ class Refiner:
         seeds: (m, 2) known links; never among the pairs returned.
         k, csls: of the search.
         schedule: how the joint refinement changes from call to call; see `Schedule`. It works on the CPU: graphs that
-            were sent to a device (`KG.to`) are refined there, by the defaults of `refine`, unless a schedule is given.
+            were sent to a device (`KG.to`) are refined there, by the defaults of `refine`, unless a schedule is given;
+            so is everything with `backend="cuda"`.
         options: of `refine`, instead of the schedule's; with `paper` or `combine` the schedule plays no part.
 
     After a call, `candidates` and `refinement` hold what the pairs were selected from.
@@ -30,7 +31,7 @@ class Refiner:
     ) -> None:  # fmt: skip
         self.kg1, self.kg2, self.seeds = kg1, kg2, seeds
         self.k, self.csls, self.options = k, csls, options
-        on_device = getattr(kg1, "device_graph", None) is not None
+        on_device = getattr(kg1, "device_graph", None) is not None or options.get("backend") == "cuda"
         if {"paper", "combine"} & set(options) or (on_device and schedule is None):
             self.schedule = None
         else:

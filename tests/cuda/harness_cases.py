@@ -14,6 +14,7 @@ from stea_fast import KG, Beliefs, Pair, RelationAlignment
 from stea_fast._backends import numba, reference
 from stea_fast._backends.counts import scale_bits
 from stea_fast.beliefs import soft
+from stea_fast.sealed import reveal
 from stea_fast.select import mutual_best
 
 
@@ -92,8 +93,9 @@ def dense_case(seed: int, entities: int = 40) -> Case:
 def real_case(pair: Pair, entities: int = 300) -> Case:
     """The best connected linked entities of a real pair, with the true candidate and random ones."""
     rng = np.random.default_rng(0)
-    ranks = pair.kg1.degrees[pair.links[:, 0]] + pair.kg2.degrees[pair.links[:, 1]]
-    links = pair.links[np.argsort(-ranks, kind="stable")[:entities]]
+    every = reveal(pair.links)
+    ranks = pair.kg1.degrees[every[:, 0]] + pair.kg2.degrees[every[:, 1]]
+    links = every[np.argsort(-ranks, kind="stable")[:entities]]
     kg1, kg2 = (_cut(kg, links[:, side]) for side, kg in enumerate((pair.kg1, pair.kg2)))
     candidates, back = _true_and_guessed(entities, 5, rng), _true_and_guessed(entities, 6, rng)
     beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
