@@ -58,7 +58,8 @@ class SelfTraining:
             encoder is used with the preset.
         rounds: how often pseudo mappings are selected and trained on.
         start_rounds: so many of the first rounds use propagation, which needs no training: from few seeds a trained
-            encoder learns little, and from the pairs that these rounds find it learns at once. Only for "stea".
+            encoder learns little, and from the pairs that these rounds find it learns at once. Only for "stea"; the
+            last round is never one of them.
         first_epochs, round_epochs: epochs of the first and of every later training; default: the encoder's.
         k, csls: of the search.
         threshold: of the baselines "sim_threshold" and "one_to_one"; default: the median score of the pairs that
@@ -130,7 +131,10 @@ class SelfTraining:
             else chosen
         )
         asked = defaults["start_rounds"] if start_rounds is None else start_rounds
-        self.start_rounds = _validate.count(asked, "start_rounds", maximum=1000) if self.method == "stea" else 0
+        begun = min(
+            _validate.count(asked, "start_rounds", maximum=1000), self.rounds
+        )  # the last round is the encoder's
+        self.start_rounds = begun if self.method == "stea" else 0
         self.starter = make(STARTER, pair.kg1, pair.kg2, seed=seed, **STARTER_OPTIONS) if self.start_rounds else None
         if first_epochs is None and self.start_rounds:
             first_epochs = defaults.get("first_epochs")

@@ -43,6 +43,26 @@ def test_self_training_finds_more_than_the_seeds_alone(pair):
     assert stea.hit1 > supervised.hit1 + 0.05
 
 
+def test_the_encoder_begins_with_the_pairs_that_propagation_found(pair):
+    encoder = Stand(pair)
+    schedule = sf.Schedule(thresholds=[0.3])
+    result = sf.SelfTraining(pair, encoder, rounds=3, start_rounds=2, first_epochs=7, schedule=schedule).run()
+    (first, epochs), (later, later_epochs) = encoder.trained_on
+    assert len(first) == len(pair.train) + result.history[1].num_pairs > len(pair.train)
+    assert len(later) == len(pair.train) + result.history[2].num_pairs
+    assert (epochs, later_epochs) == (7, 1)
+    np.testing.assert_array_equal(result.embeddings[0], encoder.embeddings()[0])
+
+
+def test_the_last_round_is_the_encoder_s_whatever_the_number_of_rounds(pair):
+    encoder = Stand(pair)
+    sf.SelfTraining(pair, encoder, rounds=1, start_rounds=5).run()
+    assert len(encoder.trained_on) == 1
+    supervised = Stand(pair)
+    sf.SelfTraining(pair, supervised, method="supervised", start_rounds=5).run()
+    np.testing.assert_array_equal(supervised.trained_on[0][0], pair.train)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_and_selects_no_seed(pair, method):
     result = run(pair, method=method, rounds=2)
