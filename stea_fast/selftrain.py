@@ -131,10 +131,8 @@ class SelfTraining:
             else chosen
         )
         asked = defaults["start_rounds"] if start_rounds is None else start_rounds
-        begun = min(
-            _validate.count(asked, "start_rounds", maximum=1000), self.rounds
-        )  # the last round is the encoder's
-        self.start_rounds = begun if self.method == "stea" else 0
+        asked = min(_validate.count(asked, "start_rounds", maximum=1000), self.rounds)  # the last is the encoder's
+        self.start_rounds = asked if self.method == "stea" else 0
         self.starter = make(STARTER, pair.kg1, pair.kg2, seed=seed, **STARTER_OPTIONS) if self.start_rounds else None
         if first_epochs is None and self.start_rounds:
             first_epochs = defaults.get("first_epochs")

@@ -68,6 +68,15 @@ def test_an_interrupted_run_ends_in_the_same_bits(pair, tmp_path, stop_after):
     assert_same_bits(resumed, expected)
 
 
+@pytest.mark.parametrize("stop_after", [1, 4])
+def test_a_run_that_begins_with_propagation_resumes_with_the_right_encoder(pair, tmp_path, stop_after):
+    """Interrupted in the encoder's first training, when the checkpoint is of propagation, and in its second."""
+    expected = training(pair, None, start_rounds=1).run()
+    with pytest.raises(KeyboardInterrupt):
+        training(pair, tmp_path, stop_after=stop_after, start_rounds=1).run()
+    assert_same_bits(training(pair, tmp_path, start_rounds=1).run(), expected)
+
+
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
 import test_checkpoint as t
