@@ -50,13 +50,13 @@ class PerPair:
         self.fun, self.fun2 = (
             torch.from_numpy(kg.inverse_functionality.astype(np.float64)) for kg in (side.source, side.target)
         )
-        self.sub, self.super = _dense_relations(relations)
+        self.sub12, self.sub21 = _dense_relations(relations)
         self.candidates = torch.from_numpy(side.indices.astype(np.int64))
         self.prob = _dense_probabilities(side.beliefs, side.target.num_entities)
 
     def entity(self, e: int) -> list[float]:
         """g(e, e') of every candidate e', one at a time."""
-        return [self._pair(e, int(self.candidates[e, c].item())) for c in range(self.candidates.shape[1])]
+        return [self._pair(e, int(self.candidates[e][c].item())) for c in range(self.candidates.shape[1])]
 
     def _pair(self, e: int, e2: int) -> float:
         if e2 < 0:
@@ -66,7 +66,8 @@ class PerPair:
         r, n = edges[:, 0], edges[:, 1]
         r2, n2 = edges2[:, 0], edges2[:, 1]
         weight = self.prob[n][:, n2]
-        contained, containing = self.sub[r][:, r2], self.super[r][:, r2]
+        contained = self.sub12[r][:, r2]
+        containing = self.sub21.transpose(0, 1)[r][:, r2]
         fun = self.fun[r].unsqueeze(1).repeat(1, len(r2))
         fun2 = self.fun2[r2].unsqueeze(0).repeat(len(r), 1)
         factors = (1 - contained * fun2 * weight) * (1 - containing * fun * weight)
@@ -92,12 +93,11 @@ def _adjacency(kg: sf.KG) -> list[list[tuple[int, int]]]:
 
 
 def _dense_relations(relations: sf.RelationAlignment) -> tuple[torch.Tensor, torch.Tensor]:
-    """float64 [2R, 2R']: P(r ⊆ r') and P(r' ⊆ r), both by (r, r')."""
-    contained = relations.sub12.toarray().astype(np.float64)
-    containing = np.ascontiguousarray(relations.sub21.toarray().T, dtype=np.float64)
-    unknown = (contained == 0) & (containing == 0)
-    contained[unknown] = containing[unknown] = relations.default
-    return torch.from_numpy(contained), torch.from_numpy(containing)
+    """float64: P(r ⊆ r') by (r, r') and P(r' ⊆ r) by (r', r); the latter is transposed where it is used."""
+    sub12, sub21 = (matrix.toarray().astype(np.float64) for matrix in (relations.sub12, relations.sub21))
+    unknown = (sub12 == 0) & (sub21.T == 0)
+    sub12[unknown] = sub21.T[unknown] = relations.default
+    return torch.from_numpy(sub12), torch.from_numpy(sub21)
 
 
 def _dense_probabilities(beliefs: sf.Beliefs, num_targets: int) -> torch.Tensor:
