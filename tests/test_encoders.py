@@ -144,6 +144,17 @@ def test_layers_equal_the_formulas(activation):
         assert all(close(a, b) for a, b in zip(expected, gradients((z * weight).sum(), inputs), strict=True))
 
 
+def test_layers_of_some_rows_are_those_rows(pair):
+    encoder = make("dual_amn", pair, dim=8)
+    inputs = [encoder.parameters[name] for name in ("entities", "relations", "attention")]
+    rows = torch.tensor([3, 17, 18, pair.kg1.num_entities, encoder.num_entities - 1])
+    weight = torch.randn(len(rows), 48, generator=torch.Generator().manual_seed(0))
+    some, whole = encoder._embed(rows), encoder._embed()
+    assert torch.equal(some, whole[rows])
+    found, expected = (gradients((z * weight).sum(), inputs) for z in (some, whole[rows]))
+    assert all(torch.equal(a, b) or close(a, b) for a, b in zip(found, expected, strict=True))
+
+
 def obvious_loss(z, left, right, gamma, scale):
     """Distances written out, one pair at a time."""
     total = 0.0
@@ -180,7 +191,8 @@ def test_sampled_negatives_are_the_formula_on_the_sample(drawn):
     z = torch.randn(700, 12, generator=generator).requires_grad_()
     pairs = torch.tensor([[3, 400], [20, 500], [7, 699]])
     chosen = torch.randperm(700, generator=generator)[:drawn]
-    rows, places = _negatives.sampled(z, pairs, chosen)
+    pool, places = _negatives.sampled(pairs, chosen)
+    rows = z[pool]
     loss = _negatives.hard_negative_loss(rows, *places.T, 1.0, 30.0)
     kept = sorted({*chosen.tolist(), *pairs.flatten().tolist()})
     expected = obvious_loss(

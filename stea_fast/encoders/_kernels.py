@@ -103,13 +103,20 @@ def keep(x, draws, limit, scale, out, begin, end):
 
 
 @kernel
-def reflect_forward(indptr, columns, sets, z, source, unit, near, on_y, on_unit, dots, weights, target, begin, end):
+def reflect_forward(
+    indptr, columns, sets, wanted, z, source, unit, near, on_y, on_unit, dots, weights, target, begin, end
+):
     """z[i, target + …] = Σ_j a_ij (x_j − 2 (x_j·ρ) ρ) for every head, x = z[:, source …]; ρ = unit[sets[e]].
 
     The logit of an edge is near[j] − 2 (x_j·ρ) on_y[set] + on_unit[set]. Keeps the inner products and a_ij.
+    Rows that are not wanted become zero, here and in the gradients, and nothing is kept of their edges.
     """
     dim, heads = unit.shape[1], on_y.shape[1]
     for i in range(begin, end):
+        row = z[i, target : target + heads * dim]
+        row[:] = 0
+        if not wanted[i]:
+            continue
         first, last = indptr[i], indptr[i + 1]
         for h in range(heads):
             highest = np.float32(-np.inf)
@@ -126,8 +133,6 @@ def reflect_forward(indptr, columns, sets, z, source, unit, near, on_y, on_unit,
                 total += weights[e, h]
             for e in range(first, last):
                 weights[e, h] /= total
-        row = z[i, target : target + heads * dim]
-        row[:] = 0
         for e in range(first, last):
             j, rho = columns[e], unit[sets[e]]
             for h in range(heads):
@@ -141,11 +146,13 @@ def reflect_forward(indptr, columns, sets, z, source, unit, near, on_y, on_unit,
 
 @kernel
 def reflect_backward_edges(
-    indptr, columns, sets, z, source, unit, on_y, dots, weights, grad, d_logits, d_dots, begin, end
+    indptr, columns, sets, wanted, z, source, unit, on_y, dots, weights, grad, d_logits, d_dots, begin, end
 ):
     """Gradients of the logits and of the inner products, from grad [n, heads · dim] of the weighted sums."""
     dim, heads = unit.shape[1], on_y.shape[1]
     for i in range(begin, end):
+        if not wanted[i]:
+            continue
         for h in range(heads):
             g = grad[i, h * dim : (h + 1) * dim]
             mean = np.float32(0)
@@ -164,15 +171,17 @@ def reflect_backward_edges(
 
 @kernel
 def reflect_backward_entities(
-    indptr, columns, reverse, sets, unit, k_y, weights, d_logits, d_dots, grad, d_near, d_z, source, begin, end
+    indptr, columns, reverse, sets, wanted, unit, k_y, weights, d_logits, d_dots, grad, d_near, d_z, source, begin, end
 ):
     """Adds the gradient of x_j to d_z[j, source …], over the edges that lead to j: e = reverse[j's own edges]."""
     dim, heads = unit.shape[1], weights.shape[1]
     for j in range(begin, end):
         row = d_z[j, source : source + heads * dim]
         for own in range(indptr[j], indptr[j + 1]):
-            e = reverse[own]
-            i, rho = columns[own], unit[sets[e]]
+            e, i = reverse[own], columns[own]
+            if not wanted[i]:
+                continue
+            rho = unit[sets[e]]
             for h in range(heads):
                 a, along = weights[e, h], d_dots[e, h]
                 d_near[j, h] += d_logits[e, h]
@@ -187,7 +196,7 @@ def reflect_backward_entities(
 
 @kernel
 def reflect_backward_sets(
-    set_indptr, set_edges, rows, columns, z, source, dots, weights, d_logits, d_dots, grad,
+    set_indptr, set_edges, rows, columns, wanted, z, source, dots, weights, d_logits, d_dots, grad,
     k_y, k_unit, d_on_y, d_on_unit, d_unit, begin, end,
 ):  # fmt: skip
     """Adds the gradient of ρ to d_unit[s], over the edges whose set of relations is s."""
@@ -197,6 +206,8 @@ def reflect_backward_sets(
         for position in range(set_indptr[s], set_indptr[s + 1]):
             e = set_edges[position]
             i, j = rows[e], columns[e]
+            if not wanted[i]:
+                continue
             for h in range(heads):
                 d_on_unit[s, h] += d_logits[e, h]
                 d_on_y[s, h] -= 2 * dots[e, h] * d_logits[e, h]

@@ -32,14 +32,14 @@ def hard_negative_loss(
     return plain(z, left, right, gamma, scale)
 
 
-def sampled(z: torch.Tensor, pairs: torch.Tensor, drawn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows of z that were drawn or belong to the pairs [B, 2], and the places of the pairs among them.
+def sampled(pairs: torch.Tensor, drawn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The entities that were drawn or belong to the pairs [B, 2], and the places of the pairs among them.
 
-    The loss of these is the loss with the drawn entities as negatives; without the ends of the pairs the masked
-    entries would be missing from it.
+    The loss of their embeddings is the loss with the drawn entities as negatives; without the ends of the pairs the
+    masked entries would be missing from it.
     """
     pool = torch.unique(torch.cat([drawn, pairs.flatten()]))
-    return z.index_select(0, pool), torch.searchsorted(pool, pairs)
+    return pool, torch.searchsorted(pool, pairs)
 
 
 def plain(z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, gamma: float, scale: float) -> torch.Tensor:

@@ -25,7 +25,7 @@ class Reflection:
 
     `reflection(x, unit, k, activation)` gives [N, (layers + 1) · heads · d], the input first:
     x [N, heads · d] after φ, unit [sets, d] unit vectors ρ, k [layers, heads, 2, d] with k_y and k_ρ,
-    activation "tanh" or "relu".
+    activation "tanh" or "relu". With `rows`, only these rows: the last layer is not made for any other.
     """
 
     def __init__(self, graph: JointGraph, device: torch.device) -> None:
@@ -36,11 +36,15 @@ class Reflection:
             self.set_edges = np.argsort(graph.sets, kind="stable")
             self.blocks = _kernels.row_blocks(graph.indptr)
             self.set_blocks = _kernels.row_blocks(self.set_indptr)
+            self.all_rows = np.ones(graph.num_entities, dtype=bool)
 
-    def __call__(self, x: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, activation: str) -> torch.Tensor:
+    def __call__(
+        self, x: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, activation: str, rows: torch.Tensor | None = None
+    ) -> torch.Tensor:
         if self.device.type == "cpu":
-            return _Layers.apply(self, x, unit, k, activation)  # type: ignore[no-untyped-call]
-        return plain(self.graph, x, unit, k, activation)
+            return _Layers.apply(self, x, unit, k, activation, rows)  # type: ignore[no-untyped-call]
+        z = plain(self.graph, x, unit, k, activation)
+        return z if rows is None else z.index_select(0, rows)
 
 
 def plain(graph: JointGraph, x: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, activation: str) -> torch.Tensor:
@@ -69,8 +73,9 @@ def segment_softmax(logits: torch.Tensor, rows: torch.Tensor, size: int) -> torc
 
 
 class _Layer(NamedTuple):
-    """What one layer keeps for its gradient: [sets, h] k_y·ρ, and [E, h] x_j·ρ and a_ij."""
+    """What one layer keeps for its gradient: which rows it made, [sets, h] k_y·ρ, and [E, h] x_j·ρ and a_ij."""
 
+    wanted: np.ndarray
     on_y: np.ndarray
     dots: np.ndarray
     weights: np.ndarray
@@ -81,26 +86,40 @@ class _Layers(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, structure: Reflection, x: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, activation: str
-    ) -> torch.Tensor:
+        ctx: Any, structure: Reflection, x: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, activation: str,
+        rows: torch.Tensor | None,
+    ) -> torch.Tensor:  # fmt: skip
         z = x.new_empty(len(x), (len(k) + 1) * x.shape[1])
         z[:, : x.shape[1]] = x
-        ctx.layers = [_forward_layer(structure, z, unit, k[level], level, activation) for level in range(len(k))]
+        wanted = [structure.all_rows] * len(k)
+        if rows is not None:
+            wanted[-1] = np.zeros_like(structure.all_rows)
+            wanted[-1][rows.numpy()] = True
+        ctx.layers = [
+            _forward_layer(structure, wanted[level], z, unit, k[level], level, activation) for level in range(len(k))
+        ]
         ctx.save_for_backward(z, unit, k)
-        ctx.structure, ctx.activation = structure, activation
-        return z
+        ctx.structure, ctx.activation, ctx.rows = structure, activation, rows
+        return z if rows is None else z.index_select(0, rows)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         z, unit, k = ctx.saved_tensors
         width = k.shape[1] * k.shape[3]
-        d_z, d_unit, d_k = grads[0].clone(memory_format=torch.contiguous_format), torch.zeros_like(unit), []
+        d_z, d_unit, d_k = _over_all_rows(grads[0], ctx.rows, z), torch.zeros_like(unit), []
         for level in reversed(range(len(k))):
             place = slice((level + 1) * width, (level + 2) * width)
             grad = _through(ctx.activation, z[:, place], d_z[:, place])
             layer = ctx.layers[level]
             d_k.append(_backward_layer(ctx.structure, layer, z, unit, k[level], level * width, grad, d_z, d_unit))
-        return None, d_z[:, :width].contiguous(), d_unit, torch.stack(d_k[::-1]), None
+        return None, d_z[:, :width].contiguous(), d_unit, torch.stack(d_k[::-1]), None, None
+
+
+def _over_all_rows(grad: torch.Tensor, rows: torch.Tensor | None, z: torch.Tensor) -> torch.Tensor:
+    """A gradient of the shape of z that may be added to, from that of all its rows or of some."""
+    if rows is None:
+        return grad.clone(memory_format=torch.contiguous_format)
+    return torch.zeros_like(z).index_copy_(0, rows, grad)
 
 
 def _through(activation: str, value: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
@@ -109,8 +128,9 @@ def _through(activation: str, value: torch.Tensor, grad: torch.Tensor) -> torch.
 
 
 def _forward_layer(
-    structure: Reflection, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, level: int, activation: str
-) -> _Layer:
+    structure: Reflection, wanted: np.ndarray, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, level: int,
+    activation: str,
+) -> _Layer:  # fmt: skip
     """Fill the columns of z for the level after `level`."""
     graph, (heads, _, dim) = structure.graph, k.shape
     source, target = level * heads * dim, (level + 1) * heads * dim
@@ -120,13 +140,13 @@ def _forward_layer(
     values, units = z.numpy(), unit.numpy()
     run_blocks(
         lambda begin, end: _kernels.reflect_forward(
-            graph.indptr, graph.columns, graph.sets, values, source, units, near, on_y, on_unit,
+            graph.indptr, graph.columns, graph.sets, wanted, values, source, units, near, on_y, on_unit,
             dots, weights, target, begin, end,
         ),
         structure.blocks,
     )  # fmt: skip
     getattr(torch, f"{activation}_")(z[:, target : target + heads * dim])
-    return _Layer(on_y, dots, weights)
+    return _Layer(wanted, on_y, dots, weights)
 
 
 def _backward_layer(
@@ -134,7 +154,7 @@ def _backward_layer(
     grad: torch.Tensor, d_z: torch.Tensor, d_unit: torch.Tensor,
 ) -> torch.Tensor:  # fmt: skip
     """Adds to the gradients of x (columns of d_z from `source`) and of ρ; returns that of k [h, 2, d]."""
-    graph, (heads, _, dim), (on_y, dots, weights) = structure.graph, k.shape, layer
+    graph, (heads, _, dim), (wanted, on_y, dots, weights) = structure.graph, k.shape, layer
     values, units, g = z.numpy(), unit.numpy(), grad.contiguous().numpy()
     k_y, k_unit = k[:, 0].contiguous().numpy(), k[:, 1].contiguous().numpy()
     d_logits, d_dots = np.empty_like(dots), np.empty_like(dots)
@@ -142,21 +162,21 @@ def _backward_layer(
     d_on_y, d_on_unit = np.zeros_like(on_y), np.zeros_like(on_y)
     run_blocks(
         lambda begin, end: _kernels.reflect_backward_edges(
-            graph.indptr, graph.columns, graph.sets, values, source, units, on_y, dots, weights, g,
+            graph.indptr, graph.columns, graph.sets, wanted, values, source, units, on_y, dots, weights, g,
             d_logits, d_dots, begin, end,
         ),
         structure.blocks,
     )  # fmt: skip
     run_blocks(
         lambda begin, end: _kernels.reflect_backward_entities(
-            graph.indptr, graph.columns, graph.reverse, graph.sets, units, k_y, weights, d_logits, d_dots, g,
+            graph.indptr, graph.columns, graph.reverse, graph.sets, wanted, units, k_y, weights, d_logits, d_dots, g,
             d_near, d_values, source, begin, end,
         ),
         structure.blocks,
     )  # fmt: skip
     run_blocks(
         lambda begin, end: _kernels.reflect_backward_sets(
-            structure.set_indptr, structure.set_edges, graph.rows, graph.columns, values, source, dots, weights,
+            structure.set_indptr, structure.set_edges, graph.rows, graph.columns, wanted, values, source, dots, weights,
             d_logits, d_dots, g, k_y, k_unit, d_on_y, d_on_unit, d_units, begin, end,
         ),
         structure.set_blocks,

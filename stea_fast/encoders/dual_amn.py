@@ -55,9 +55,9 @@ class ReflectionEncoder(TrainedEncoder):
         unit = rho * rho.square().sum(1, keepdim=True).clamp_min(1e-12).rsqrt()
         return x, unit, attention.expand(-1, 2, -1, -1)
 
-    def _embed(self) -> torch.Tensor:
+    def _embed(self, rows: torch.Tensor | None = None) -> torch.Tensor:
         x, unit, attention = self.inputs()
-        return self.reflection(getattr(torch, self.activation)(x), unit, attention, self.activation)
+        return self.reflection(getattr(torch, self.activation)(x), unit, attention, self.activation, rows)
 
     def _begin(self, pairs: torch.Tensor) -> None:
         self.optimizer = torch.optim.RMSprop(list(self.parameters.values()), lr=self.learning_rate, alpha=0.9, eps=1e-7)
@@ -99,9 +99,10 @@ class DualAMN(ReflectionEncoder):
 
     def loss(self, pairs: torch.Tensor) -> torch.Tensor:
         """Of a batch [B, 2] of joint ids, with a new dropout mask and new negatives."""
-        z = dropout(self._embed(), self.dropout_rate, self.generator)
+        rows = None
         if self.num_negatives is not None and self.num_negatives < self.num_entities:
-            z, pairs = _negatives.sampled(z, pairs, self.permutation(self.num_entities)[: self.num_negatives])
+            rows, pairs = _negatives.sampled(pairs, self.permutation(self.num_entities)[: self.num_negatives])
+        z = dropout(self._embed(rows), self.dropout_rate, self.generator)
         return _negatives.hard_negative_loss(z, pairs[:, 0], pairs[:, 1], self.gamma, self.scale)
 
     def _epoch(self, pairs: torch.Tensor, epoch: int) -> torch.Tensor:
