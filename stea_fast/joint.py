@@ -5,8 +5,10 @@ evidence L and T = β·s + λ·L, a pair's probability is
 
     p(e, e') = √(p_row · p_column),   p_row = exp(T) / (Σ over the pairs of e of exp(T) + tail),  p_column likewise,
 
-where the tail is the mass that the encoder gives to everything outside the set. Every sweep aligns the relations, lets
-the matched neighbours propose, and computes L anew, all from the p of the sweep before.
+where the tail is the mass that the encoder gives to everything outside the set. As no two entities share a counterpart,
+rows and columns are then balanced: each is divided by its sum, tail included, in turn (Sinkhorn's iteration). A pair
+whose rivals are better off elsewhere gains; what an entity loses to better rivals goes to its tail. Every sweep aligns
+the relations, lets the matched neighbours propose, and computes L anew, all from the p of the sweep before.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ BELIEFS = 3  # of an entity: more add noise, fewer lose the ones that are still 
 LEAST_BELIEF = 0.01
 WIDEST = 128  # pairs of one source entity: hubs among the backward candidates have thousands
 BUDGET = 20_000  # edges that the proposals of one entity may walk
+UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is given
 SETTLED = 1e-3  # share of pairs whose change ends the sweeps
 
 
@@ -111,7 +114,7 @@ class JointRefinement:
         self.memo = Memo(prior.keys, prior.scores, lambda keys: prior.score(*np.divmod(keys, self.shape[1])))
         self._take(prior.keys)
         self.evidence = np.zeros(len(self.pairs))
-        self._judge()
+        self._judge()  # not balanced: what the encoder's short lists leave out would be forced upon the rest
 
     def run(self, sweeps: int) -> None:
         """Sweep until at most this often, or until the best pairs settle."""
@@ -138,7 +141,7 @@ class JointRefinement:
             self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]), n_threads=self.threads
         )
         self.evidence = found[self.pairs.rows, places].astype(np.float64)
-        self._judge()
+        self._judge(self.options.balance)
 
     def _take(self, keys: np.ndarray) -> None:
         """Make these pairs the set: with the seeds, without other pairs of seeds, the best of rows with too many."""
@@ -153,24 +156,29 @@ class JointRefinement:
         self.is_seed = np.isin(keys, self.seed_keys, assume_unique=True)
         self.logits = self.prior.beta * self.memo(keys)
 
-    def _judge(self) -> None:
-        """T and p of every pair."""
+    def _judge(self, balance: int = 0) -> None:
+        """T and p of every pair, balanced so often."""
         self.total = self.logits + self.options.evidence_weight * self.evidence
         partition = self.prior.log_partition or (None, None)
         sides = ((self.pairs.by_row, self.pairs.rows), (self.pairs.by_column, self.pairs.columns))
-        log_prob = np.zeros(len(self.pairs))
+        log_prob, tails = np.zeros(len(self.pairs)), []
         for (grouping, group_of), log_all in zip(sides, partition, strict=True):
-            inside = grouping.log_sum_exp(self.total, group_of)
-            if log_all is not None:
-                outside = 1.0 - np.exp(np.minimum(grouping.log_sum_exp(self.logits, group_of) - log_all, 0.0))
+            whole, listed = (grouping.log_sum_exp(values, group_of) for values in (self.total, self.logits))
+            if log_all is None:
+                log_tail = np.log(UNKNOWN_TAIL) + listed
+            else:
                 with np.errstate(divide="ignore"):
-                    inside = np.logaddexp(inside, log_all + np.log(outside))
-            log_prob += 0.5 * (self.total - inside[group_of])
-        self.probs = np.where(self.is_seed, 1.0, np.exp(np.minimum(log_prob, 0.0)))
+                    log_tail = log_all + np.log(1.0 - np.exp(np.minimum(listed - log_all, 0.0)))
+                whole = np.logaddexp(whole, log_tail)
+            empty = np.full_like(whole, -np.inf)
+            tails.append(np.exp(np.subtract(log_tail, whole, where=np.isfinite(whole), out=empty)))
+            log_prob += 0.5 * (self.total - whole[group_of])
+        probs = np.exp(np.minimum(log_prob, 0.0))
+        self.probs = np.where(self.is_seed, 1.0, self.pairs.balanced(probs, tails, balance))
 
     def _matched(self) -> np.ndarray:
         """bool [pairs]: those that are the best of both their sides."""
-        return self.pairs.mutual_best(np.where(self.is_seed, np.inf, self.total))
+        return self.pairs.mutual_best(np.where(self.is_seed, np.inf, self.probs))
 
     def _matched_keys(self) -> np.ndarray:
         return self.pairs.keys[self._matched()]

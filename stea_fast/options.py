@@ -24,6 +24,7 @@ class Options:
     combine: str = "product"
     evidence_weight: float = 4.0
     proposals: int = 10
+    balance: int = 15
     sweeps: int = 4
     select: str | None = None
     threshold: float | None = None
@@ -43,6 +44,7 @@ class Options:
         _validate.choice(self.combine, "combine", COMBINATIONS)
         _validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
         _validate.count(self.proposals, "proposals", maximum=1000)
+        _validate.count(self.balance, "balance", maximum=1000)
         _validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         _validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
         others = self.blanket, self.calibrate, self.evidence or "soft"

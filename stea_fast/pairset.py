@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+TINY = 1e-200  # no value is 0: a row of nothing else could not be scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,17 @@ class PairSet:
         """bool [m]: the pairs with the largest value of both their row and their column."""
         row_best, column_best = self.by_row.maximum(values), self.by_column.maximum(values)
         return (values == row_best[self.rows]) & (values == column_best[self.columns])
+
+    def balanced(self, values: np.ndarray, tails: Sequence[np.ndarray], times: int) -> np.ndarray:
+        """Values [m] ≥ 0 and the tails of rows and of columns, scaled until each row and column adds up to one."""
+        values, tails = np.maximum(values, TINY), [np.array(tail) for tail in tails]
+        for _ in range(times):
+            for group_of, tail in zip((self.rows, self.columns), tails, strict=True):
+                total = np.bincount(group_of, values, minlength=len(tail)) + tail
+                np.divide(tail, total, out=tail, where=total > 0)
+                values /= total[group_of]
+                np.maximum(values, TINY, out=values)
+        return np.minimum(values, 1.0)
 
     def padded_columns(self) -> tuple[np.ndarray, np.ndarray]:
         """int32 [rows, longest], the columns of every row padded with -1, and the place of every pair in its row."""

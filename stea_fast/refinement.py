@@ -94,6 +94,8 @@ def refine(
             or "compatibility" (the paper), q* ∝ exp(g).
         proposals: of "joint": so many per entity; 0 for none. Their scores come from `candidates.score` if `topk` made
             the candidates; else they count as no better than the last of the list.
+        balance: of "joint": so often the probabilities of every entity, of either side in turn, are made to add up to
+            one; default 15. A pair then gains from every better pair that its rivals have. 0 for none.
         evidence_weight: λ of the product; default 4.
         sweeps: at most so many rounds of relation alignment and refinement; default 4. Stops early when no
             best candidate changes.

@@ -37,23 +37,57 @@ def test_a_counterpart_that_no_list_holds_is_proposed_by_its_neighbours():
     assert without.forward.indices[2, 0] != 2
 
 
-def test_probabilities_are_those_of_the_definition():
-    """No evidence, every pair in the set: √(row softmax · column softmax) of β·s."""
+def every_pair_listed():
+    """Scores of all pairs of two graphs of four, and the candidates that list them all."""
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((4, 4)).astype(np.float32)
     order = np.argsort(-scores, axis=1)
     back = np.argsort(-scores.T, axis=1)
-    given = candidates((order, np.take_along_axis(scores, order, 1)), (back, np.take_along_axis(scores.T, back, 1)))
+    forward, backward = np.take_along_axis(scores, order, 1), np.take_along_axis(scores.T, back, 1)
+    return scores, candidates((order, forward), (back, backward))
+
+
+def table(ranking):
+    found = np.zeros((4, 4))
+    np.put_along_axis(found, ranking.indices, ranking.probs, axis=1)
+    return found
+
+
+def test_probabilities_are_those_of_the_definition():
+    """No evidence, every pair in the set, no balancing: √(row softmax · column softmax) of β·s."""
+    scores, given = every_pair_listed()
     kg = sf.KG([[0, 0, 1], [2, 0, 3]])
-    out = sf.refine(given, kg, kg, combine="joint", beta=2.0, evidence_weight=0.0)
+    options = {"combine": "joint", "beta": 2.0, "evidence_weight": 0.0, "balance": 0}
+    out = sf.refine(given, kg, kg, **options)
     logits = 2.0 * scores.astype(np.float64)
     expected = np.exp(logits - 0.5 * (logsumexp(logits, axis=1)[:, None] + logsumexp(logits, axis=0)))
-    found = np.zeros((4, 4))
-    np.put_along_axis(found, out.forward.indices, out.forward.probs, axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(table(out.forward), expected, rtol=1e-5)
     partition = tuple(np.log(3.0) + logsumexp(logits, axis=axis) for axis in (1, 0))  # two thirds lie elsewhere
-    less = sf.refine(given, kg, kg, combine="joint", beta=2.0, evidence_weight=0.0, log_partition=partition)
+    less = sf.refine(given, kg, kg, **options, log_partition=partition)
     np.testing.assert_allclose(less.forward.probs, out.forward.probs / 3, rtol=1e-5)
+
+
+def test_balanced_probabilities_solve_the_matching_with_somewhere_else():
+    """Each entity's pairs and its tail add up to one: a·p·b of the unbalanced p, with tails a·t and b·t'."""
+    scores, given = every_pair_listed()
+    kg = sf.KG([[0, 0, 1], [2, 0, 3]])
+    logits = 2.0 * scores.astype(np.float64)
+    partition = tuple(np.log(1.5) + logsumexp(logits, axis=axis) for axis in (1, 0))  # a third lies elsewhere
+    options = {"combine": "joint", "beta": 2.0, "evidence_weight": 0.0, "log_partition": partition}
+    before, after = (table(sf.refine(given, kg, kg, **options, balance=times).forward) for times in (0, 500))
+    a, b = (1.0 - after.sum(1)) / (1 / 3), (1.0 - after.sum(0)) / (1 / 3)
+    np.testing.assert_allclose(after, a[:, None] * before * b, rtol=1e-4)
+    assert not np.allclose(before, after, rtol=0.05)
+
+
+def test_an_entity_gives_way_to_a_better_rival():
+    """Both sources like target 0 best; the first one more. Balanced, the second is sent to target 1."""
+    scores = [[0.9, 0.5], [0.85, 0.6]]
+    given = candidates(([[0, 1], [0, 1]], scores), ([[0, 1], [1, 0]], [[0.9, 0.85], [0.6, 0.5]]))
+    kg = sf.KG([[0, 0, 1]])
+    options = {"combine": "joint", "beta": 8.0, "evidence_weight": 0.0}
+    assert sf.refine(given, kg, kg, **options, balance=0).forward.indices[:, 0].tolist() == [0, 0]
+    assert sf.refine(given, kg, kg, **options).forward.indices[:, 0].tolist() == [0, 1]
 
 
 def test_seeds_stay_certain_and_their_entities_are_taken(pair):
