@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "unbalanced": {"refine_options": {"balance": 0}},
     "falling": {"schedule": sf.Schedule(evidence_weights=(16, 4, 2, 1))},
-    "halved": {"schedule": sf.Schedule(evidence_weights=(16, 8))},
+    "constant": {"schedule": sf.Schedule(evidence_weights=(16,))},
     "loose": {"schedule": sf.Schedule(thresholds=(0.5,))},
     "cool": {"schedule": sf.Schedule(beta=8.0)},
 }

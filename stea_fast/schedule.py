@@ -15,7 +15,7 @@ class Schedule:
 
     An encoder that has seen few pairs knows little, so the evidence weighs much and pairs of middling probability are
     worth training on. Later the encoder has learnt from that evidence: counting it again needs a smaller weight, and
-    only sure pairs teach it more.
+    only sure pairs teach it more. The last ranking teaches nobody, and takes all the evidence there is.
 
     Attributes:
         beta: inverse temperature of the encoder's scores (CSLS of cosines).
@@ -27,9 +27,9 @@ class Schedule:
     """
 
     beta: float = 15.0
-    evidence_weights: Sequence[float] = (16.0, 4.0, 2.0, 1.0)
+    evidence_weights: Sequence[float] = (16.0, 8.0)
     thresholds: Sequence[float] = (0.5, 0.8, 0.9)
-    final_weight: float = 4.0
+    final_weight: float = 16.0
     final_threshold: float = 0.5
     sweeps: int = 10
 

@@ -35,7 +35,7 @@ STARTER = "propagation"
 # An eighth of the original relation dimensions: an eighth of the time of the search, most of the quality.
 STARTER_OPTIONS: dict[str, Any] = {"relation_dim": 64}
 PRESETS: dict[str, dict[str, Any]] = {
-    "fast": {"encoder": "propagation", "encoder_options": STARTER_OPTIONS, "rounds": 6, "start_rounds": 0},
+    "fast": {"encoder": "propagation", "encoder_options": STARTER_OPTIONS, "rounds": 4, "start_rounds": 0},
     # A fifth of DBP15K's entities as negatives: a cheaper step, the same Hit@1 at 1 % seeds (bench/supervised.py).
     "full": {
         "encoder": "dual_amn", "encoder_options": {"num_negatives": 8192}, "rounds": 5, "start_rounds": 3,
@@ -53,7 +53,7 @@ class SelfTraining:
             `stea_fast.encoders.base.Encoder`.
         method: "stea" (check the guesses against their neighbours and keep the compatible ones), "supervised" (train
             on the seeds only), or one of the paper's baselines "sim_threshold", "one_to_one", "mutual_nearest".
-        preset: "fast" (propagation in 1,024 dimensions, 6 rounds) or "full" (three rounds of propagation, then three of
+        preset: "fast" (propagation in 1,024 dimensions, 4 rounds) or "full" (three rounds of propagation, then three of
             Dual-AMN with 8,192 negatives drawn for every step). Its options of the encoder hold wherever this
             encoder is used with the preset.
         rounds: how often pseudo mappings are selected and trained on.

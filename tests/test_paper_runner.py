@@ -133,14 +133,17 @@ def test_no_cell_is_listed_twice_and_the_most_telling_come_first():
     assert len({each.key for each in found}) == len(found) == len({each.id for each in found})
     assert [each.method for each in found[:3]] == ["default"] * 3
     assert {each.dataset for each in found[:3]} == set(experiments.DBP15K)
-    assert found[0].options == {"preset": "full", "encoder": "dual_amn", "seed": 0}
+    negatives = {"num_negatives": 8192}
+    assert found[0].options == {"preset": "full", "encoder": "dual_amn", "encoder_options": negatives, "seed": 0}
 
 
 def test_variants_change_only_what_they_name():
-    plain = experiments.Cell("x", "synthetic", 0.1, "stea", "dual_amn", "", 2)
-    both = experiments.Cell("x", "synthetic", 0.1, "stea", "dual_amn", "bi", 2)
+    plain = experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", "", 2)
+    both = experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", "bi", 2)
     assert both.options["refine_options"] == {"paper": True, "select": "bi", "threshold": experiments.THRESHOLD}
-    assert plain.options == {"rounds": 10, "refine_options": {"paper": True}, "encoder": "dual_amn", "seed": 2}
+    assert plain.options == {
+        "rounds": 10, "refine_options": {"paper": True}, "encoder": "rrea", "encoder_options": {}, "seed": 2
+    }  # fmt: skip
 
 
 def test_time_left_comes_from_cells_of_the_same_kind(runner):

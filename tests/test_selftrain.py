@@ -75,7 +75,8 @@ def test_every_method_runs_and_selects_no_seed(pair, method):
 def test_every_round_trains_on_the_seeds_and_the_pairs_of_the_round_before(pair):
     encoder = Stand(pair)
     seen = []
-    result = sf.SelfTraining(pair, encoder, rounds=2, round_epochs=7, callbacks=[seen.append]).run()
+    schedule = sf.Schedule(thresholds=[0.1, 0.99])  # no two rounds find the same pairs, which would end the run
+    result = sf.SelfTraining(pair, encoder, rounds=2, round_epochs=7, schedule=schedule, callbacks=[seen.append]).run()
     assert [epochs for _, epochs in encoder.trained_on] == [1, 7, 7]
     np.testing.assert_array_equal(encoder.trained_on[0][0], pair.train)
     for (pairs, _), record in zip(encoder.trained_on[1:], seen, strict=False):

@@ -39,7 +39,7 @@ any method but `oracle`.
 - **STEA**: the paper's step, {PAPER_ROUNDS} rounds, relations aligned from seeds and predictions.
 - **STEA, `oracle`**: the same with relations aligned from all links, as in the authors' program: the difference is what
   this leak is worth. Their program reads test links in three more ways, which nothing here repeats.
-- **stea-fast, full** and **fast**: our two presets, with joint refinement. `fast` is six rounds of propagation, which
+- **stea-fast, full** and **fast**: our two presets, with joint refinement. `fast` is four rounds of propagation, which
   trains nothing; `full` three of them, then three of Dual-AMN for 5 epochs each, with 8,192 negatives drawn for every
   step. Some constants of their schedule were chosen in hindsight on zh_en at 1 % ("Choosing options").
 
