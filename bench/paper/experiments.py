@@ -38,7 +38,7 @@ METHODS: dict[str, dict[str, Any]] = {
 # any normalisation. So normalisations are compared with soft evidence, where probabilities count.
 _SOFT = {"paper": False, "combine": "compatibility", "evidence": "soft", "sweeps": 1}
 OWN_ENCODER = {"default": "dual_amn", "fast": "propagation"}
-# Two of five steps' time; at 1 % and 30 % of seeds the supervised Hit@1 is the same (bench/supervised.py).
+# Instead of all entities, for half the time of a step; `bench/supervised.py` compares the two.
 ENCODER_OPTIONS: dict[str, dict[str, Any]] = {"dual_amn": {"num_negatives": 8192}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},

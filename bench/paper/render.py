@@ -40,8 +40,11 @@ any method but `oracle`.
 - **STEA, `oracle`**: the same with relations aligned from all links, as in the authors' program: the difference is what
   this leak is worth. Their program reads test links in three more ways, which nothing here repeats.
 - **stea-fast, full** and **fast**: our two presets, with joint refinement. `fast` is four rounds of propagation, which
-  trains nothing; `full` three of them, then three of Dual-AMN for 5 epochs each, with 8,192 negatives drawn for every
-  step. Some constants of their schedule were chosen in hindsight on zh_en at 1 % ("Choosing options").
+  trains nothing; `full` three of them, then three of Dual-AMN for 5 epochs each. Some constants of their schedule were
+  chosen in hindsight on zh_en at 1 % ("Choosing options").
+
+Dual-AMN draws 8,192 entities as negatives for every step, in all rows; the paper's takes all entities, which costs
+twice the time (`bench/supervised.py` has both).
 
 The paper's methods are ranked by the similarity (CSLS) of the trained encoder; our presets by the refined probability.
 The MRR of a similarity counts the first hundred places, that of a refinement its candidates; what is beyond counts 0.
