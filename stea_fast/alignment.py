@@ -198,7 +198,8 @@ def both_ways(result: Any) -> Candidates:
     """Rankings by √(p·p'), where p is the probability of source → target and p' that of target → source.
 
     A source without counterpart may be sure of its best target, but that target is sure of another source: only what
-    both directions hold likely is likely a link. A pair that one direction does not list has p' = 0.
+    both directions hold likely is likely a link. A pair that one direction does not list has p' = 0. Nor is a pair
+    likelier than its support: two entities without counterpart may be left over for each other.
     """
     forward, backward = (_arrays(side) for side in (result.forward, result.backward))
     return Candidates(_joint(forward, backward), _joint(backward, forward))
@@ -206,7 +207,10 @@ def both_ways(result: Any) -> Candidates:
 
 def _arrays(ranking: Any) -> tuple[np.ndarray, np.ndarray]:
     indices = to_numpy(ranking.indices, "indices").astype(np.int64)
-    return indices, np.where(indices >= 0, np.clip(to_numpy(ranking.scores, "scores"), 0.0, 1.0), 0.0)
+    probs = np.clip(to_numpy(ranking.scores, "scores"), 0.0, 1.0)
+    if getattr(ranking, "support", None) is not None:
+        probs = np.minimum(probs, to_numpy(ranking.support, "support"))
+    return indices, np.where(indices >= 0, probs, 0.0)
 
 
 def _joint(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> Ranking:

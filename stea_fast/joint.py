@@ -174,6 +174,7 @@ class JointRefinement:
             tails.append(np.exp(np.subtract(log_tail, whole, where=np.isfinite(whole), out=empty)))
             log_prob += 0.5 * (self.total - whole[group_of])
         probs = np.exp(np.minimum(log_prob, 0.0))
+        self.support = np.where(self.is_seed, 1.0, probs)
         self.probs = np.where(self.is_seed, 1.0, self.pairs.balanced(probs, tails, balance))
 
     def _matched(self) -> np.ndarray:
@@ -221,12 +222,12 @@ class JointRefinement:
     def _ranking(self, own: np.ndarray, other: np.ndarray, size: int, k: int) -> RefinedRanking:
         best = best_of_rows(own, self.probs, k, size)
         indices = np.full((size, k), -1, dtype=np.int32)
-        probs, evidence = np.zeros((2, size, k), dtype=np.float32)
+        probs, evidence, support = np.zeros((3, size, k), dtype=np.float32)
         rows = own[best]
         places = np.arange(len(best)) - np.searchsorted(rows, rows)
         indices[rows, places], probs[rows, places] = other[best], self.probs[best]
-        evidence[rows, places] = self.evidence[best]
-        return RefinedRanking(indices, probs, evidence)
+        evidence[rows, places], support[rows, places] = self.evidence[best], self.support[best]
+        return RefinedRanking(indices, probs, evidence, support)
 
 
 def _others(entities: np.ndarray, size: int) -> np.ndarray:

@@ -303,4 +303,5 @@ def _like_ranking(template: Any, ranking: RefinedRanking) -> RefinedRanking:
     indices = like(template, ranking.indices)
     if is_torch(template):
         indices = indices.to(template.dtype)  # torch indexes with int64 only
-    return RefinedRanking(indices, like(template, ranking.probs), like(template, ranking.evidence))
+    support = None if ranking.support is None else like(template, ranking.support)
+    return RefinedRanking(indices, like(template, ranking.probs), like(template, ranking.evidence), support)

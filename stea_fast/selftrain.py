@@ -217,7 +217,11 @@ class SelfTraining:
                 candidates, self.pair.kg1, self.pair.kg2, seeds=known, holdout=self.held_out, relations=relations,
                 **options,
             )  # fmt: skip
-            return out, to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
+            pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
+            if last and self.schedule is not None:
+                kept = _supported(out, pairs, options["threshold"])
+                pairs, probs = pairs[kept], probs[kept]
+            return out, pairs, probs
         if self.method == "supervised":
             return None, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
         if self.method == "mutual_nearest":
@@ -245,6 +249,13 @@ def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.nda
     order = np.random.default_rng(seed).permutation(len(pair.train))
     held_out = np.concatenate([pair.train[np.sort(order[:count])], pair.valid])
     return pair.train[np.sort(order[count:])], held_out
+
+
+def _supported(out: Refinement, pairs: np.ndarray, threshold: float | None) -> np.ndarray:
+    """bool [m]: pairs that stand out by themselves. The others teach an encoder, but are not given out."""
+    indices, support = to_numpy(out.forward.indices, "indices"), to_numpy(out.forward.support, "support")
+    listed = indices[pairs[:, 0]] == pairs[:, 1, None]
+    return np.where(listed, support[pairs[:, 0]], 0.0).max(axis=1) > (threshold or 0.0)
 
 
 def _usual_score(candidates: TopK, seeds: np.ndarray) -> float:

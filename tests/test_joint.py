@@ -90,6 +90,16 @@ def test_an_entity_gives_way_to_a_better_rival():
     assert sf.refine(given, kg, kg, **options).forward.indices[:, 0].tolist() == [0, 1]
 
 
+def test_what_is_left_over_has_little_support():
+    """Both sources like target 0, and both targets source 0: source 1 and target 1 have only each other left."""
+    given = candidates(([[0, 1], [0, 1]], [[0.9, 0.5], [0.5, 0.3]]), ([[0, 1], [0, 1]], [[0.9, 0.5], [0.5, 0.3]]))
+    kg = sf.KG([[0, 0, 1]])
+    ranking = sf.refine(given, kg, kg, combine="joint", beta=10.0, evidence_weight=0.0).forward
+    assert ranking.indices[:, 0].tolist() == [0, 1]
+    assert ranking.probs[1, 0] > 0.5 > 2 * ranking.support[1, 0]
+    assert sf.refine(given, kg, kg).forward.support is None
+
+
 def test_seeds_stay_certain_and_their_entities_are_taken(pair):
     out = sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, combine="joint")
     sources, targets = pair.train.T
