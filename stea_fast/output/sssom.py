@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -15,10 +16,7 @@ from stea_fast.formats.terms import WRAPPER, wrap
 if TYPE_CHECKING:
     from stea_fast.alignment import Alignment, LinkRow
 
-COLUMNS = (
-    "subject_id", "predicate_id", "object_id", "mapping_justification", "confidence", "mapping_tool",
-    "mapping_tool_version", "comment",
-)  # fmt: skip
+COLUMNS = ("subject_id", "predicate_id", "object_id", "mapping_justification", "confidence", "comment")
 _BUILT_IN = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "semapv": "https://w3id.org/semapv/vocab/",
@@ -39,15 +37,22 @@ def write(stream: IO[bytes], rows: list[LinkRow], alignment: Alignment) -> None:
 
 
 def _metadata(alignment: Alignment, prefixes: dict[str, str]) -> Iterable[str]:
-    yield f"mapping_set_id: urn:stea-fast:mappings:{wrap(alignment.pair.name)[len(WRAPPER) :]}"
-    yield "license: https://w3id.org/sssom/license/unspecified"
+    """YAML. Strings are quoted as in JSON, which is YAML too: whatever they hold stays a string."""
+    facts = {
+        "mapping_set_id": f"urn:stea-fast:mappings:{wrap(alignment.pair.name)[len(WRAPPER) :]}",
+        "license": "https://w3id.org/sssom/license/unspecified",
+        "mapping_tool": "stea-fast",
+        "mapping_tool_version": __version__,
+        "comment": alignment.confidence.note,
+    }
+    yield from (f"{name}: {_quoted(value)}" for name, value in facts.items())
     yield f"mapping_date: {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}"
-    yield "mapping_tool: stea-fast"
-    yield f'mapping_tool_version: "{__version__}"'
-    yield f"comment: {alignment.confidence.note}"
     yield "curie_map:"
-    for prefix, expansion in prefixes.items():
-        yield f"  {prefix}: {expansion}"
+    yield from (f"  {prefix}: {_quoted(expansion)}" for prefix, expansion in prefixes.items())
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _fields(row: LinkRow, by_space: dict[str, str]) -> list[str]:
@@ -58,9 +63,7 @@ def _fields(row: LinkRow, by_space: dict[str, str]) -> list[str]:
     )
     justification = _JUSTIFICATION.get(row.status, _JUSTIFICATION["link"])
     comment = f"{row.status}; {details}" if details else row.status
-    return [
-        _curie(row.source, by_space), "owl:sameAs", target, justification, confidence, "stea-fast", __version__, comment
-    ]  # fmt: skip
+    return [_curie(row.source, by_space), "owl:sameAs", target, justification, confidence, comment]
 
 
 def _prefixes(names: Iterable[str]) -> dict[str, str]:
