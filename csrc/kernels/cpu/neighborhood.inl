@@ -27,7 +27,8 @@ static inline void forget_numbers(Numbering& numbering) {
 // Sends for the beliefs of the neighbour that comes some edges later, in this row or in one of the next.
 PREFETCHING void prefetch_beliefs(const GraphView& source, const BeliefsView& beliefs, int64_t edge) {
     constexpr int64_t kAhead = 12;
-    if (edge + kAhead >= source.num_edges) return;
+    if (edge + 2 * kAhead >= source.num_edges) return;
+    __builtin_prefetch(beliefs.indptr + source.edges[edge + 2 * kAhead].neighbor);
     const int64_t first = beliefs.indptr[source.edges[edge + kAhead].neighbor];
     __builtin_prefetch(beliefs.targets + first);
     __builtin_prefetch(beliefs.targets + first + 9);

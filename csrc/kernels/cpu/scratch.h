@@ -121,8 +121,8 @@ struct KeyCounter {
 
 struct EvidenceScratch {
     NeighborhoodScratch neighborhood;
-    Buffer<double> products;   // [kBlock, k rounded up] lanes of the product of every candidate
-    Buffer<double> taken_out;  // [k rounded up] what was taken out of it
+    Buffer<double> products;   // [k rounded up] of the factors of every candidate
+    Buffer<double> taken_out;  // [k rounded up] -log of what was taken out of the product
     Buffer<double> sums;       // [k rounded up] of the x
 
     explicit EvidenceScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
