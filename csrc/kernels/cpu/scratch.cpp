@@ -24,9 +24,11 @@ void Buffer<T>::reserve(int64_t needed) {
 }
 
 template struct Buffer<double>;
+template struct Buffer<float>;
 template struct Buffer<int32_t>;
 template struct Buffer<int64_t>;
 template struct Buffer<uint32_t>;
+template struct Buffer<Edge>;
 template struct Buffer<Node>;
 template struct Buffer<BlockHead>;
 template struct Buffer<Support>;
@@ -59,6 +61,12 @@ CountScratch::CountScratch(const Sizes& sizes)
     : neighborhood(sizes.num_targets), columns(2 * sizes.num_target_relations) {
     den.reserve(sizes.num_source_relations);
     std::fill_n(den.data, sizes.num_source_relations, 0);
+}
+
+void CountScratch::reserve_lanes(int64_t needed) {
+    const int64_t before = lane_weights.capacity;
+    lane_weights.reserve(needed);
+    std::fill(lane_weights.data + before, lane_weights.data + lane_weights.capacity, 0.0f);
 }
 
 ProposalScratch::ProposalScratch(const Sizes& sizes) {
@@ -100,7 +108,7 @@ void KeyCounter::flush() {
 }
 
 void KeyCounter::grow() {
-    const uint64_t larger_mask = 4 * mask + 3;
+    const uint64_t larger_mask = 2 * mask + 1;
     KeyCount* larger = allocate_slots(larger_mask + 1);
     for (uint64_t i = 0; i <= mask; ++i) {
         if (slots[i].key >= 0) find_slot(larger, larger_mask, slots[i].key) = slots[i];

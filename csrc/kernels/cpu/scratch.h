@@ -47,9 +47,11 @@ struct Support {
 };
 
 extern template struct Buffer<double>;
+extern template struct Buffer<float>;
 extern template struct Buffer<int32_t>;
 extern template struct Buffer<int64_t>;
 extern template struct Buffer<uint32_t>;
+extern template struct Buffer<Edge>;
 extern template struct Buffer<Node>;
 extern template struct Buffer<BlockHead>;
 extern template struct Buffer<Support>;
@@ -134,10 +136,12 @@ struct CountScratch {
     KeyCounter num;              // relation_key(r, r') -> fixed-point num
     Buffer<int64_t> den;         // [R] fixed-point den
     Buffer<double> row_weights;  // weights of the row's beliefs, padded for the vector lanes
-    Buffer<double> products;     // [columns, triples of a block]
-    Buffer<int32_t> relations;   // [triples of a block] r
+    Buffer<double> products;     // [columns, triples of a block, padded where they have lanes]
+    Buffer<Edge> triples;        // [triples of a block], and room to write one ahead
+    Buffer<float> lane_weights;  // [targets filed by the row, lanes]; 0 where nothing is filed, and between rows
 
     explicit CountScratch(const Sizes& sizes);
+    void reserve_lanes(int64_t needed);
 };
 
 // A group is one belief (n, n') of one neighbour n.
