@@ -5,9 +5,9 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <vector>
+
+#include "crew.h"
 
 namespace stea {
 namespace {
@@ -76,14 +76,9 @@ class Run {
 void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const RowTask& task,
                    const std::function<bool()>& poll) {
     Run run(graph, rows, task);
-    std::vector<std::thread> helpers;
-    try {
-        for (int worker = 1; worker < n_threads && worker * kChunk < rows.end - rows.begin; ++worker) {
-            helpers.emplace_back([&run, worker] { run.work(worker, [] {}); });
-        }
-    } catch (const std::system_error&) {
-        // The system gives no more threads: those that started, and this one, do the work.
-    }
+    const int64_t chunks = (rows.end - rows.begin + kChunk - 1) / kChunk;
+    const std::function<void(int)> help = [&run](int worker) { run.work(worker, [] {}); };
+    Crew crew(static_cast<int>(std::min<int64_t>(n_threads, chunks)) - 1, help);
     bool interrupted = false;
     auto last_poll = std::chrono::steady_clock::now();
     run.work(0, [&] {
@@ -95,7 +90,7 @@ void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const R
             run.stop();
         }
     });
-    for (std::thread& helper : helpers) helper.join();
+    crew.join();
     run.rethrow();
     if (interrupted) throw Interrupted{};
 }

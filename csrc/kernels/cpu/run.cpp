@@ -58,35 +58,47 @@ std::vector<PairCount> counting_sort(const std::vector<PairCount>& entries, int3
     return sorted;
 }
 
-// Adds up the workers' counts and orders them by (r, r').
-RelationCounts merge(const std::vector<std::unique_ptr<CountScratch>>& scratches, const CountArgs& args) {
+void add_counts(CountScratch& sum, const CountScratch& other, size_t num_relations) {
+    for (uint64_t i = 0; i <= other.num.mask; ++i) {
+        if (other.num.slots[i].key < 0) continue;
+        sum.num.pending[sum.num.num_pending++] = other.num.slots[i];
+        if (sum.num.num_pending == KeyCounter::kPending) sum.num.flush();
+    }
+    for (size_t r = 0; r < num_relations; ++r) sum.den.data[r] += other.den.data[r];
+}
+
+// Adds up the workers' counts.
+CountScratch& total_counts(PerWorker<CountScratch>& scratches, const CountArgs& args) {
+    CountScratch& sum = scratches.get(0);
+    for (const auto& scratch : scratches.all()) {
+        if (!scratch) continue;
+        scratch->num.flush();
+        if (scratch.get() != &sum) add_counts(sum, *scratch, static_cast<size_t>(args.num_source_relations));
+    }
+    sum.num.flush();
+    return sum;
+}
+
+// Orders the counts by (r, r').
+RelationCounts ordered(const CountScratch& sum, const CountArgs& args) {
     const auto num_relations = static_cast<size_t>(args.num_source_relations);
     const auto width = 2 * static_cast<int64_t>(args.num_target_relations);
     std::vector<PairCount> entries;
-    RelationCounts counts;
-    counts.den.assign(num_relations, 0);
-    for (const auto& scratch : scratches) {
-        if (!scratch) continue;
-        scratch->num.flush();
-        for (uint64_t i = 0; i <= scratch->num.mask; ++i) {
-            const KeyCount& slot = scratch->num.slots[i];
-            if (slot.key < 0) continue;
-            entries.push_back({static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count});
-        }
-        for (size_t r = 0; r < num_relations; ++r) counts.den[r] += scratch->den.data[r];
+    entries.reserve(static_cast<size_t>(sum.num.size));
+    for (uint64_t i = 0; i <= sum.num.mask; ++i) {
+        const KeyCount& slot = sum.num.slots[i];
+        if (slot.key < 0) continue;
+        entries.push_back({static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count});
     }
     entries = counting_sort(entries, &PairCount::target_relation, static_cast<size_t>(width));
     entries = counting_sort(entries, &PairCount::source_relation, num_relations);
+    RelationCounts counts;
+    counts.den.assign(sum.den.data, sum.den.data + num_relations);
     counts.keys.reserve(entries.size());
     counts.num.reserve(entries.size());
     for (const PairCount& entry : entries) {
-        const int64_t key = entry.source_relation * width + entry.target_relation;
-        if (!counts.keys.empty() && counts.keys.back() == key) {
-            counts.num.back() += entry.count;
-        } else {
-            counts.keys.push_back(key);
-            counts.num.push_back(entry.count);
-        }
+        counts.keys.push_back(entry.source_relation * width + entry.target_relation);
+        counts.num.push_back(entry.count);
     }
     return counts;
 }
@@ -111,7 +123,7 @@ void run_proposals(const ProposalArgs& args, const RunOptions& options) {
 RelationCounts run_relation_counts(const CountArgs& args, const RunOptions& options) {
     PerWorker<CountScratch> scratches(options.n_threads, sizes_of(args));
     run_rows(options.tier.count_row, args, scratches, options);
-    return merge(scratches.all(), args);
+    return ordered(total_counts(scratches, args), args);
 }
 
 }  // namespace stea
