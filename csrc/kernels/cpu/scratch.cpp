@@ -58,7 +58,9 @@ void NeighborhoodScratch::reserve_hits(int64_t needed) {
 }
 
 CountScratch::CountScratch(const Sizes& sizes)
-    : neighborhood(sizes.num_targets), columns(2 * sizes.num_target_relations) {
+    : neighborhood(sizes.num_targets),
+      columns(2 * sizes.num_target_relations),
+      num(sizes.num_source_relations * 2 * sizes.num_target_relations) {
     den.reserve(sizes.num_source_relations);
     std::fill_n(den.data, sizes.num_source_relations, 0);
 }
@@ -92,7 +94,14 @@ KeyCount& find_slot(KeyCount* slots, uint64_t mask, int64_t key) {
 
 }  // namespace
 
-KeyCounter::KeyCounter() : slots(allocate_slots(1 << 14)), mask((1 << 14) - 1) {}
+// Growing costs more than clearing what may stay empty, within limits.
+KeyCounter::KeyCounter(int64_t possible_keys) {
+    constexpr int64_t kMostSlots = int64_t{1} << 17;
+    uint64_t count = 4 * kPending;
+    while (count < static_cast<uint64_t>(std::min(2 * possible_keys, kMostSlots))) count *= 2;
+    slots = allocate_slots(count);
+    mask = count - 1;
+}
 
 KeyCounter::~KeyCounter() { std::free(slots); }
 

@@ -111,7 +111,7 @@ struct KeyCounter {
     int64_t num_pending = 0;
     KeyCount pending[kPending];
 
-    KeyCounter();
+    explicit KeyCounter(int64_t possible_keys);
     ~KeyCounter();
     KeyCounter(const KeyCounter&) = delete;
     KeyCounter& operator=(const KeyCounter&) = delete;
