@@ -58,10 +58,11 @@ std::vector<PairCount> counting_sort(const std::vector<PairCount>& entries, int3
     return sorted;
 }
 
+// Here and below, free slots are written and then overwritten: which slots are free cannot be predicted.
 void add_counts(CountScratch& sum, const CountScratch& other, size_t num_relations) {
     for (uint64_t i = 0; i <= other.num.mask; ++i) {
-        if (other.num.slots[i].key < 0) continue;
-        sum.num.pending[sum.num.num_pending++] = other.num.slots[i];
+        sum.num.pending[sum.num.num_pending] = other.num.slots[i];
+        sum.num.num_pending += other.num.slots[i].key >= 0;
         if (sum.num.num_pending == KeyCounter::kPending) sum.num.flush();
     }
     for (size_t r = 0; r < num_relations; ++r) sum.den.data[r] += other.den.data[r];
@@ -83,13 +84,14 @@ CountScratch& total_counts(PerWorker<CountScratch>& scratches, const CountArgs& 
 RelationCounts ordered(const CountScratch& sum, const CountArgs& args) {
     const auto num_relations = static_cast<size_t>(args.num_source_relations);
     const auto width = 2 * static_cast<int64_t>(args.num_target_relations);
-    std::vector<PairCount> entries;
-    entries.reserve(static_cast<size_t>(sum.num.size));
+    std::vector<PairCount> entries(static_cast<size_t>(sum.num.size) + 1);
+    size_t found = 0;
     for (uint64_t i = 0; i <= sum.num.mask; ++i) {
         const KeyCount& slot = sum.num.slots[i];
-        if (slot.key < 0) continue;
-        entries.push_back({static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count});
+        entries[found] = {static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count};
+        found += slot.key >= 0;
     }
+    entries.resize(found);
     entries = counting_sort(entries, &PairCount::target_relation, static_cast<size_t>(width));
     entries = counting_sort(entries, &PairCount::source_relation, num_relations);
     RelationCounts counts;
