@@ -32,30 +32,34 @@ static double product_of_all(const double* row_weights, int64_t padded, const fl
     return (all[0] * all[1]) * (all[2] * all[3]);
 }
 
-static void count_denominators(const CountArgs& args, CountScratch& scratch, int64_t row) {
-    const BeliefsView& beliefs = args.beliefs;
+// The weights of the row's beliefs, padded with zeros; returns their number.
+static int64_t load_row_weights(const BeliefsView& beliefs, CountScratch& scratch, int64_t row) {
     const int64_t first = beliefs.indptr[row];
     const int64_t count = beliefs.indptr[row + 1] - first;
     const int64_t padded = (count + kLanes - 1) / kLanes * kLanes;
     scratch.row_weights.reserve(padded);
-    double* row_weights = scratch.row_weights.data;
-    for (int64_t i = 0; i < padded; ++i) row_weights[i] = i < count ? beliefs.weights[first + i] : 0.0;
-    for (int64_t j = args.source.indptr[row]; j < args.source.indptr[row + 1]; ++j) {
-        prefetch_beliefs(args.source, beliefs, j);
-        const Edge edge = args.source.edges[j];
-        if (edge.relation >= args.num_source_relations) continue;
+    for (int64_t i = 0; i < padded; ++i) scratch.row_weights.data[i] = i < count ? beliefs.weights[first + i] : 0.0;
+    return padded;
+}
+
+static void count_denominators(const CountArgs& args, CountScratch& scratch, int64_t num_weights, int64_t triples) {
+    const BeliefsView& beliefs = args.beliefs;
+    for (int64_t i = 0; i < triples; ++i) {
+        const Edge edge = scratch.triples.data[i];
         const int64_t begin = beliefs.indptr[edge.neighbor];
-        const double product =
-            product_of_all(row_weights, padded, beliefs.weights + begin, beliefs.indptr[edge.neighbor + 1] - begin);
+        const double product = product_of_all(scratch.row_weights.data, num_weights, beliefs.weights + begin,
+                                              beliefs.indptr[edge.neighbor + 1] - begin);
         scratch.den.data[edge.relation] += fixed_point(1.0 - product, args.scale);
     }
 }
 
-// Collects the triples among the edges [begin, end) and returns their number.
+// Collects the triples among the edges [begin, end) and returns their number. Half of the edges are inverses of
+// triples, in no order: later loops need not ask.
 static int64_t collect_triples(const CountArgs& args, CountScratch& scratch, int64_t begin, int64_t end) {
     scratch.triples.reserve(end - begin + 1);
     int64_t triples = 0;
     for (int64_t j = begin; j < end; ++j) {
+        prefetch_beliefs(args.source, args.beliefs, j);
         scratch.triples.data[triples] = args.source.edges[j];
         triples += args.source.edges[j].relation < args.num_source_relations;
     }
@@ -169,7 +173,7 @@ static void add_products(const CountArgs& args, CountScratch& scratch, int64_t t
 }
 
 // Multiplies all the ways in which one statement is matched by one r' into their product, and adds up the products.
-static void count_triples(const CountArgs& args, CountScratch& scratch, int64_t row, int64_t triples) {
+static void count_numerators(const CountArgs& args, CountScratch& scratch, int64_t row, int64_t triples) {
     const bool in_lanes = triples <= kMostLanes;
     const int64_t width = in_lanes ? (triples + kLanes - 1) / kLanes * kLanes : triples;
     NeighborhoodScratch& neighborhood = scratch.neighborhood;
@@ -203,7 +207,7 @@ void count_row(const CountArgs& args, CountScratch& scratch, int64_t row) {
         prefetch_edges(args.target, args.beliefs.targets + next, args.beliefs.indptr[row + 2] - next);
     }
     if (next == args.beliefs.indptr[row]) return;
-    count_denominators(args, scratch, row);
+    const int64_t num_weights = load_row_weights(args.beliefs, scratch, row);
     // Hubs come in blocks of edges, so that the products stay small.
     constexpr int64_t kMostCells = int64_t{1} << 20;
     const int64_t fitting = kMostCells / (2 * static_cast<int64_t>(args.num_target_relations));
@@ -211,6 +215,8 @@ void count_row(const CountArgs& args, CountScratch& scratch, int64_t row) {
     const int64_t end = args.source.indptr[row + 1];
     for (int64_t begin = args.source.indptr[row]; begin < end; begin += block) {
         const int64_t triples = collect_triples(args, scratch, begin, begin + block < end ? begin + block : end);
-        if (triples > 0) count_triples(args, scratch, row, triples);
+        if (triples == 0) continue;
+        count_denominators(args, scratch, num_weights, triples);
+        count_numerators(args, scratch, row, triples);
     }
 }
