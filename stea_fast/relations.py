@@ -70,17 +70,20 @@ def containment(counts: RelationCounts, num_target_relations: int, smoothing: fl
     num_relations, width = len(counts.den), 2 * num_target_relations
     # Each row's pairs with r', then those with r'⁻: two runs of the keys, which are in increasing order.
     runs = np.searchsorted(counts.keys, np.arange(2 * num_relations + 1) * num_target_relations)
-    r = np.repeat(np.arange(num_relations, dtype=np.int32), np.diff(runs[::2]))
-    r2 = (counts.keys - r.astype(np.int64) * width).astype(np.int32)
+    row_lengths = np.diff(runs[::2])
+    r2 = (counts.keys - np.repeat(np.arange(num_relations) * width, row_lengths)).astype(np.int32)
     scale = 2.0**-counts.scale_bits
     denominator = np.maximum(counts.den * scale + smoothing, 1e-300)
-    probs = np.minimum((counts.num * scale + smoothing * prior) / denominator[r], 1.0).astype(np.float32)
+    ratio = counts.num * scale
+    ratio += smoothing * prior
+    ratio /= np.repeat(denominator, row_lengths)
+    probs = np.minimum(ratio, 1.0, out=ratio).astype(np.float32)
     # r ⊆ r' says the same as r⁻ ⊆ r'⁻: the second half of the matrix repeats the first with inverted columns,
     # which in every row exchange the places of the two runs.
     starts, lengths = runs[:-1].reshape(-1, 2)[:, ::-1], np.diff(runs).reshape(-1, 2)[:, ::-1]
     order = _concatenated_runs(starts.ravel(), lengths.ravel())
     inverted = np.where(r2 < num_target_relations, r2 + num_target_relations, r2 - num_target_relations)
-    indptr = np.concatenate([runs[::2], runs[2::2] + len(r)])
+    indptr = np.concatenate([runs[::2], runs[2::2] + len(r2)])
     columns = np.concatenate([r2, inverted[order]])
     return csr_array((np.concatenate([probs, probs[order]]), columns, indptr), shape=(2 * num_relations, width))
 

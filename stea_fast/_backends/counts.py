@@ -29,7 +29,9 @@ class RelationCounts:
     def observed(cls, keys: np.ndarray, num: np.ndarray, den: np.ndarray, bits: int) -> RelationCounts:
         """Without the pairs whose count rounds to nothing."""
         kept = num > 0
-        return cls(keys[kept], num[kept], den, bits)
+        if not kept.all():
+            keys, num = keys[kept], num[kept]
+        return cls(keys, num, den, bits)
 
 
 def scale_bits(source: KG) -> int:
