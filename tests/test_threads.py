@@ -50,9 +50,7 @@ def test_calls_from_several_threads_share_the_helpers():
     candidates = demo.candidates(pair)
 
     def refine(n_threads):
-        return sf.refine(
-            candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="native", n_threads=n_threads
-        ).pairs
+        return sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="native", n_threads=n_threads).pairs
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(refine, [2, 3, 5, 2, 3, 5, 2, 3]))
