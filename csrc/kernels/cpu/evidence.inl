@@ -122,15 +122,15 @@ template <bool kDefaults>
 static inline void multiply_hits(const RelationTableView& table, const NeighborhoodScratch& scratch, HitRange hits,
                                  Product& product) {
     int32_t left = Product::kMostBlocks;
-    for (int64_t i = hits.begin; i < hits.end; ++i) {
-        const int32_t relation = scratch.hit_relations.data[i];
-        const PairSlot* slots = table.slots + table.rank[relation];
-        uint32_t place = scratch.hit_places.data[i];
+    for (const Hit& hit : hits) {
+        const PairSlot* slots = table.slots + table.rank[hit.relation];
+        uint32_t place = hit.place;
         do {
             const uint32_t block = block_before(place);
             const Node* nodes = scratch.nodes.data + block * kBlock;
             place = scratch.heads.data[block].earlier;
-            product.add(kDefaults ? block_with_defaults(table, nodes, relation) : block_of(slots, nodes, relation));
+            product.add(kDefaults ? block_with_defaults(table, nodes, hit.relation)
+                                  : block_of(slots, nodes, hit.relation));
             if (__builtin_expect(--left == 0, 0)) product.take_out(), left = Product::kMostBlocks;
         } while (place > 0);
     }

@@ -98,27 +98,26 @@ static inline int64_t lower_bound(const Edge* edges, int64_t begin, int64_t end,
 }
 
 static inline int64_t scan_edges(const Edge* __restrict edges, const Edge* end, const uint32_t* __restrict place_of,
-                                 uint32_t* __restrict places, int32_t* __restrict relations) {
+                                 Hit* __restrict hits) {
     int64_t found = 0;
     for (; edges < end; ++edges) {
         const uint32_t place = place_of[static_cast<uint32_t>(edges->neighbor)];
-        places[found] = place;
-        relations[found] = edges->relation;
+        hits[found].place = place;
+        hits[found].relation = edges->relation;
         found += place != 0;
     }
     return found;
 }
 
 static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const NeighborhoodScratch& scratch,
-                            uint32_t* places, int32_t* relations) {
+                            Hit* hits) {
     int64_t found = 0;
     for (uint32_t block = 1; block < scratch.num_places / kBlock; ++block) {
         const BlockHead head = scratch.heads.data[block];
         if (head.earlier != 0) continue;  // not the first of its target
         const auto wanted = static_cast<int32_t>(head.target);
         for (int64_t j = lower_bound(edges, begin, end, wanted); j < end && edges[j].neighbor == wanted; ++j) {
-            places[found] = scratch.place_of.data[wanted];
-            relations[found++] = edges[j].relation;
+            hits[found++] = Hit{scratch.place_of.data[wanted], edges[j].relation};
         }
     }
     return found;
@@ -136,13 +135,12 @@ static void find_hits(const GraphView& target, NeighborhoodScratch& scratch, con
         if (candidates[c] >= 0) {
             const int64_t begin = target.indptr[candidates[c]];
             const int64_t end = target.indptr[candidates[c] + 1];
-            if (num_hits + end - begin >= scratch.hit_places.capacity) scratch.reserve_hits(num_hits + end - begin);
-            uint32_t* places = scratch.hit_places.data + num_hits;
-            int32_t* relations = scratch.hit_relations.data + num_hits;
-            num_hits +=
-                __builtin_expect(end - begin > most_scanned, 0)
-                    ? search_edges(target.edges, begin, end, scratch, places, relations)
-                    : scan_edges(target.edges + begin, target.edges + end, scratch.place_of.data, places, relations);
+            // Scanning writes one hit ahead before it knows whether it is one.
+            if (num_hits + end - begin >= scratch.hits.capacity) scratch.hits.reserve(num_hits + end - begin + 1);
+            Hit* hits = scratch.hits.data + num_hits;
+            num_hits += __builtin_expect(end - begin > most_scanned, 0)
+                            ? search_edges(target.edges, begin, end, scratch, hits)
+                            : scan_edges(target.edges + begin, target.edges + end, scratch.place_of.data, hits);
         }
         scratch.hits_end.data[scratch.num_searched + c] = num_hits;
     }
@@ -165,12 +163,16 @@ static inline uint32_t block_before(uint32_t place) { return (place - 1) / kBloc
 
 // The hits of the candidate searched at position `index`.
 struct HitRange {
-    int64_t begin;
-    int64_t end;
+    const Hit* first;
+    const Hit* last;
+
+    const Hit* begin() const { return first; }
+    const Hit* end() const { return last; }
 };
 
 static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index) {
-    return {index == 0 ? 0 : scratch.hits_end.data[index - 1], scratch.hits_end.data[index]};
+    const Hit* hits = scratch.hits.data;
+    return {hits + (index == 0 ? 0 : scratch.hits_end.data[index - 1]), hits + scratch.hits_end.data[index]};
 }
 
 static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t target_relation) {

@@ -68,9 +68,9 @@ static int64_t collect_triples(const CountArgs& args, CountScratch& scratch, int
 
 // Replaces the relations of the hits by columns, and sets the `width` products of every column to 1.
 static void number_columns(CountScratch& scratch, int64_t width) {
-    int32_t* relations = scratch.neighborhood.hit_relations.data;
+    Hit* hits = scratch.neighborhood.hits.data;
     for (int64_t i = 0; i < scratch.neighborhood.num_hits; ++i) {
-        relations[i] = number(scratch.columns, relations[i]);
+        hits[i].relation = number(scratch.columns, hits[i].relation);
     }
     const int64_t cells = width * scratch.columns.size;
     scratch.products.reserve(cells);
@@ -84,10 +84,8 @@ static inline void visit_hits(const CountArgs& args, CountScratch& scratch, int6
     const NeighborhoodScratch& neighborhood = scratch.neighborhood;
     for (int64_t b = 0; b < neighborhood.num_searched; ++b) {
         const double weight = args.beliefs.weights[args.beliefs.indptr[row] + b];
-        const HitRange hits = hits_of(neighborhood, b);
-        for (int64_t i = hits.begin; i < hits.end; ++i) {
-            visit(weight, neighborhood.hit_places.data[i],
-                  scratch.products.data + neighborhood.hit_relations.data[i] * width);
+        for (const Hit& hit : hits_of(neighborhood, b)) {
+            visit(weight, hit.place, scratch.products.data + hit.relation * width);
         }
     }
 }

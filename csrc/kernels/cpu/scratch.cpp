@@ -31,6 +31,7 @@ template struct Buffer<uint32_t>;
 template struct Buffer<Edge>;
 template struct Buffer<Node>;
 template struct Buffer<BlockHead>;
+template struct Buffer<Hit>;
 template struct Buffer<Support>;
 
 Numbering::Numbering(int64_t range) {
@@ -50,11 +51,6 @@ void NeighborhoodScratch::reserve_nodes(int64_t needed) {
     if (blocks > INT32_MAX / (2 * kBlock)) throw std::length_error("one entity has too many (edge, belief) pairs");
     heads.reserve(blocks);
     nodes.reserve(heads.capacity * kBlock);
-}
-
-void NeighborhoodScratch::reserve_hits(int64_t needed) {
-    hit_places.reserve(needed + 1);  // scanning writes one hit ahead before it knows whether it is one
-    hit_relations.reserve(hit_places.capacity);
 }
 
 CountScratch::CountScratch(const Sizes& sizes)

@@ -35,6 +35,12 @@ struct BlockHead {
     uint32_t target;
 };
 
+// An edge (r', n') of a candidate whose n' is filed.
+struct Hit {
+    uint32_t place;    // of n'
+    int32_t relation;  // r'
+};
+
 struct KeyCount {
     int64_t key;  // -1 = empty
     int64_t count;
@@ -54,6 +60,7 @@ extern template struct Buffer<uint32_t>;
 extern template struct Buffer<Edge>;
 extern template struct Buffer<Node>;
 extern template struct Buffer<BlockHead>;
+extern template struct Buffer<Hit>;
 extern template struct Buffer<Support>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
@@ -78,19 +85,17 @@ struct Sizes {
 // A target's list is known by the place after its last node; 0 means that nothing is filed. Filing the next node
 // there, or in a new block if that place begins one, needs no other knowledge of the list.
 struct NeighborhoodScratch {
-    Buffer<uint32_t> place_of;      // [targets]
-    Buffer<Node> nodes;             // [blocks, kBlock]; the first block stays unused
-    Buffer<BlockHead> heads;        // [blocks]
-    Buffer<uint32_t> hit_places;    // [hits] place of n' for the candidates' edges (r', n') whose n' is filed ...
-    Buffer<int32_t> hit_relations;  // [hits] ... and r'; both have room to write one ahead
-    Buffer<int64_t> hits_end;       // end of the hits of every candidate searched so far
+    Buffer<uint32_t> place_of;  // [targets]
+    Buffer<Node> nodes;         // [blocks, kBlock]; the first block stays unused
+    Buffer<BlockHead> heads;    // [blocks]
+    Buffer<Hit> hits;           // [hits] of all candidates searched so far, and room to write one ahead
+    Buffer<int64_t> hits_end;   // end of the hits of every candidate searched so far
     uint32_t num_places = kBlock;
     int64_t num_hits = 0;
     int64_t num_searched = 0;
 
     explicit NeighborhoodScratch(int64_t num_targets);
     void reserve_nodes(int64_t needed);
-    void reserve_hits(int64_t needed);
 };
 
 // Static, here and below: every translation unit has its own.
