@@ -125,7 +125,7 @@ static void file_in_lanes(const CountArgs& args, CountScratch& scratch, int64_t 
         for (int64_t i = args.beliefs.indptr[neighbor]; i < args.beliefs.indptr[neighbor + 1]; ++i) {
             const auto target = static_cast<uint32_t>(args.beliefs.targets[i]);
             const uint32_t known = place_of[target];
-            const uint32_t is_new = 0u - (known == 0);  // all bits set, or none, as in file_beliefs()
+            const uint32_t is_new = 0u - (known == 0);  // all bits set, or none: a choice would be a jump
             const uint32_t place = known | (top & is_new);
             heads[top / kBlock] = BlockHead{0, target};
             top += kBlock & is_new;
