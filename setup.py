@@ -58,6 +58,8 @@ def core_extension():
         [
             "csrc/bindings/core_module.cpp",
             "csrc/bindings/topk_functions.cpp",
+            "csrc/kernels/cpu/containment.cpp",
+            "csrc/kernels/cpu/crew.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
             "csrc/kernels/cpu/relation_table.cpp",

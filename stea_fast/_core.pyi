@@ -54,6 +54,15 @@ def relation_counts(
     n_threads: int,
     tier: str,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+def containment(
+    keys: NDArray[np.int64],
+    num: NDArray[np.int64],
+    den: NDArray[np.int64],
+    scale_bits: int,
+    num_target_relations: int,
+    smoothing: float,
+    prior: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]: ...
 def proposals(
     source: _Graph,
     target: _Graph,

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stea_fast import _backends, _validate
-from stea_fast._backends.counts import RelationCounts
 from stea_fast.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -44,7 +43,7 @@ def align_relations(
 
     def one_side(source: KG, target: KG, beliefs: Beliefs) -> csr_array:
         counts = kernels.relation_counts(source, target, beliefs, rows=(0, source.num_entities), n_threads=threads)
-        return containment(counts, target.num_relations, smoothing, prior)
+        return kernels.containment(counts, target.num_relations, smoothing, prior)
 
     return RelationAlignment.trusted(one_side(kg1, kg2, beliefs1), one_side(kg2, kg1, beliefs2))
 
@@ -63,29 +62,3 @@ def _check_beliefs(beliefs: Beliefs, name: str, source: KG, target: KG) -> None:
     _validate.in_range(targets, f"{name}.targets", target.num_entities, "target entities")
     if weights.size and not (weights.min() >= 0 and weights.max() <= 1):
         raise ValueError(f"{name}.weights must lie in [0, 1], got {weights.min()} to {weights.max()}")
-
-
-def containment(counts: RelationCounts, num_target_relations: int, smoothing: float, prior: float) -> csr_array:
-    """[2R, 2R'] float32: the smoothed probability of every observed pair, completed by the inverses."""
-    num_relations, width = len(counts.den), 2 * num_target_relations
-    # Each row's pairs with r', then those with r'⁻: two runs of the keys, which are in increasing order.
-    runs = np.searchsorted(counts.keys, np.arange(2 * num_relations + 1) * num_target_relations)
-    r = np.repeat(np.arange(num_relations, dtype=np.int32), np.diff(runs[::2]))
-    r2 = (counts.keys - r.astype(np.int64) * width).astype(np.int32)
-    scale = 2.0**-counts.scale_bits
-    denominator = np.maximum(counts.den * scale + smoothing, 1e-300)
-    probs = np.minimum((counts.num * scale + smoothing * prior) / denominator[r], 1.0).astype(np.float32)
-    # r ⊆ r' says the same as r⁻ ⊆ r'⁻: the second half of the matrix repeats the first with inverted columns,
-    # which in every row exchange the places of the two runs.
-    starts, lengths = runs[:-1].reshape(-1, 2)[:, ::-1], np.diff(runs).reshape(-1, 2)[:, ::-1]
-    order = _concatenated_runs(starts.ravel(), lengths.ravel())
-    inverted = np.where(r2 < num_target_relations, r2 + num_target_relations, r2 - num_target_relations)
-    indptr = np.concatenate([runs[::2], runs[2::2] + len(r)])
-    columns = np.concatenate([r2, inverted[order]])
-    return csr_array((np.concatenate([probs, probs[order]]), columns, indptr), shape=(2 * num_relations, width))
-
-
-def _concatenated_runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """start, start + 1, …, for one run after the other."""
-    ends = np.cumsum(lengths)
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)

@@ -131,6 +131,45 @@ def test_hubs_among_rows_and_candidates_equal_the_reference(backend):
     np.testing.assert_allclose(counted.num, wanted.num, rtol=1e-9)
 
 
+def assert_all_equal_the_reference(problem):
+    """Every backend, and every tier with the same bits."""
+    for backend in FAST:
+        assert_close(run(_backends.resolve(backend), problem), run(reference, problem))
+    expected = run(native, problem)
+    with pytest.MonkeyPatch.context() as patch:
+        for tier in _core.tiers():
+            patch.setenv("STEA_TIER", tier)
+            found = run(native, problem, n_threads=1)
+            assert np.array_equal(found[0], expected[0])
+            assert np.array_equal(found[2].num, expected[2].num)
+
+
+@pytest.mark.parametrize("triples", [1, 3, 4, 5, 8, 9, 12, 13, 16, 17, 33])
+def test_rows_around_the_numbers_of_lanes(triples):
+    """With parallel edges, a repeated neighbour and a self loop, at every width of the counting kernel's lanes."""
+    rng = np.random.default_rng(triples)
+    edges = [(0, i % 3, 1 + (i // 2) % 9) for i in range(triples - 1)] + [(0, 0, 0)]
+    kg1, kg2 = KG([*edges, (5, 1, 0), (9, 2, 3)]), KG([*edges[::-1], (1, 1, 2), (9, 2, 4)])
+    candidates = np.stack([rng.permutation(kg2.num_entities)[:6] for _ in range(kg1.num_entities)]).astype(np.int32)
+    beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
+    shape = (2 * kg1.num_relations, 2 * kg2.num_relations)
+    relations = RelationAlignment(rng.random(shape, dtype=np.float32), rng.random(shape[::-1], dtype=np.float32))
+    assert_all_equal_the_reference((kg1, kg2, candidates, beliefs, relations))
+
+
+@pytest.mark.parametrize("facts", [7, 8, 9, 31, 32, 33, 300])
+def test_long_products_of_the_smallest_factors(facts):
+    """Every factor is clamped; what a double can hold is exceeded again and again."""
+    kg = KG([(0, i % 2, 1 + i) for i in range(facts)])
+    n = kg.num_entities
+    candidates = np.stack([np.arange(n), np.full(n, -1)], axis=1).astype(np.int32)
+    beliefs = soft(candidates, np.ones(candidates.shape, dtype=np.float32))
+    relations = RelationAlignment(np.ones((4, 4), dtype=np.float32), np.ones((4, 4), dtype=np.float32))
+    problem = (kg, kg, candidates, beliefs, relations)
+    assert_all_equal_the_reference(problem)
+    assert run(native, problem)[0][0, 0] == pytest.approx(-2 * facts * np.log(1e-4), rel=1e-5)
+
+
 @pytest.mark.parametrize("backend", FAST)
 def test_blocks_of_rows_give_the_rows_of_the_whole(backend):
     kg1, kg2 = star(60), star(50)

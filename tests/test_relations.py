@@ -11,7 +11,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 
 import stea_fast as sf
 from stea_fast import _backends, beliefs
-from stea_fast._backends.counts import merge
+from stea_fast._backends import native
+from stea_fast._backends.counts import RelationCounts, containment, merge
 from stea_fast.demo import candidates
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -220,3 +221,18 @@ def changed(**parts: object) -> Beliefs:
 def test_unusable_beliefs_and_options_are_an_error(belief, options, error, message):
     with pytest.raises(error, match=message):
         sf.align_relations(KG1, KG2, belief, BELIEFS2, **options)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_native_probabilities_are_those_of_numpy(seed, smoothing):
+    """To the bit, with empty rows, rows without inverses, and none at all."""
+    rng = np.random.default_rng(seed)
+    r1, r2 = 5, 4
+    keys = np.sort(rng.permutation(r1 * 2 * r2)[: 5 * seed]).astype(np.int64)
+    counts = RelationCounts(keys, rng.integers(1, 99, len(keys)), rng.integers(0, 150, r1), 5)
+    found = native.containment(counts, r2, smoothing, 0.1)
+    wanted = containment(counts, r2, smoothing, 0.1)
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(wanted, part))
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape

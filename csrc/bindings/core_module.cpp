@@ -1,6 +1,9 @@
 // stea_fast._core: the native kernels as Python functions. No algorithm lives here.
 #include <pybind11/stl.h>
 
+#include <cmath>
+
+#include "../kernels/containment.h"
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/parallel_rows.h"
 #include "../kernels/cpu/run.h"
@@ -132,6 +135,19 @@ py::tuple relation_counts(const GraphArrays& source, const GraphArrays& target, 
     return py::make_tuple(to_array(counts.keys), to_array(counts.num), to_array(counts.den));
 }
 
+py::tuple containment(const Array<int64_t>& keys, const Array<int64_t>& num, const Array<int64_t>& den, int scale_bits,
+                      int32_t num_target_relations, double smoothing, double prior) {
+    const int64_t count = keys.size();
+    const auto num_relations = static_cast<int32_t>(den.size());
+    Array<int64_t> indptr(2 * den.size() + 1);
+    Array<int32_t> columns(2 * count);
+    Array<float> probs(2 * count);
+    fill_containment({keys.data(), data_of(num, "num", count), den.data(), count, num_relations, num_target_relations,
+                      std::ldexp(1.0, -scale_bits), smoothing, prior},
+                     {indptr.mutable_data(), columns.mutable_data(), probs.mutable_data()});
+    return py::make_tuple(indptr, columns, probs);
+}
+
 std::vector<std::string> tiers() {
     std::vector<std::string> names;
     for (const Tier* tier : usable_tiers()) names.emplace_back(tier->name);
@@ -154,6 +170,9 @@ PYBIND11_MODULE(_core, m) {
     m.def("relation_counts", &relation_counts, py::arg("source"), py::arg("target"), py::arg("beliefs"),
           py::arg("num_source_relations"), py::arg("num_target_relations"), py::arg("scale_bits"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
+    m.def("containment", &containment, py::arg("keys").noconvert(), py::arg("num").noconvert(),
+          py::arg("den").noconvert(), py::arg("scale_bits"), py::arg("num_target_relations"), py::arg("smoothing"),
+          py::arg("prior"));
     m.def("proposals", &proposals, py::arg("source"), py::arg("target"), py::arg("beliefs"), py::arg("relations"),
           py::arg("open_rows").noconvert(), py::arg("open_targets").noconvert(), py::arg("k"), py::arg("budget"),
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));

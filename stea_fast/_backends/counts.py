@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from stea_fast.graph import KG
 
@@ -29,7 +30,9 @@ class RelationCounts:
     def observed(cls, keys: np.ndarray, num: np.ndarray, den: np.ndarray, bits: int) -> RelationCounts:
         """Without the pairs whose count rounds to nothing."""
         kept = num > 0
-        return cls(keys[kept], num[kept], den, bits)
+        if not kept.all():
+            keys, num = keys[kept], num[kept]
+        return cls(keys, num, den, bits)
 
 
 def scale_bits(source: KG) -> int:
@@ -52,3 +55,32 @@ def sum_by_key(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
     keys, values = keys[order], values[order]
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     return keys[first], np.add.reduceat(values, first)
+
+
+def containment(counts: RelationCounts, num_target_relations: int, smoothing: float, prior: float) -> csr_array:
+    """[2R, 2R'] float32: the smoothed probability of every observed pair, completed by the inverses."""
+    num_relations, width = len(counts.den), 2 * num_target_relations
+    # Each row's pairs with r', then those with r'⁻: two runs of the keys, which are in increasing order.
+    runs = np.searchsorted(counts.keys, np.arange(2 * num_relations + 1) * num_target_relations)
+    row_lengths = np.diff(runs[::2])
+    r2 = (counts.keys - np.repeat(np.arange(num_relations) * width, row_lengths)).astype(np.int32)
+    scale = 2.0**-counts.scale_bits
+    denominator = np.maximum(counts.den * scale + smoothing, 1e-300)
+    ratio = counts.num * scale
+    ratio += smoothing * prior
+    ratio /= np.repeat(denominator, row_lengths)
+    probs = np.minimum(ratio, 1.0, out=ratio).astype(np.float32)
+    # r ⊆ r' says the same as r⁻ ⊆ r'⁻: the second half of the matrix repeats the first with inverted columns,
+    # which in every row exchange the places of the two runs.
+    starts, lengths = runs[:-1].reshape(-1, 2)[:, ::-1], np.diff(runs).reshape(-1, 2)[:, ::-1]
+    order = _concatenated_runs(starts.ravel(), lengths.ravel())
+    inverted = np.where(r2 < num_target_relations, r2 + num_target_relations, r2 - num_target_relations)
+    indptr = np.concatenate([runs[::2], runs[2::2] + len(r2)])
+    columns = np.concatenate([r2, inverted[order]])
+    return csr_array((np.concatenate([probs, probs[order]]), columns, indptr), shape=(2 * num_relations, width))
+
+
+def _concatenated_runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """start, start + 1, …, for one run after the other."""
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)

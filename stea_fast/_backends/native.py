@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import stea_fast._core as _core
 from stea_fast._backends.counts import RelationCounts, scale_bits
@@ -94,3 +95,11 @@ def relation_counts(
         n_threads, tier(),
     )  # fmt: skip
     return RelationCounts.observed(keys, num, den, bits)
+
+
+def containment(counts: RelationCounts, num_target_relations: int, smoothing: float, prior: float) -> csr_array:
+    """[2R, 2R'] float32: the smoothed probability of every observed pair, completed by the inverses."""
+    indptr, columns, probs = _core.containment(
+        counts.keys, counts.num, counts.den, counts.scale_bits, num_target_relations, smoothing, prior
+    )
+    return csr_array((probs, columns, indptr), shape=(2 * len(counts.den), 2 * num_target_relations))

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stea_fast._backends.counts import RelationCounts, scale_bits
+from stea_fast._backends.counts import containment as containment
 from stea_fast.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 

@@ -53,11 +53,9 @@ template <typename Visit>
 static inline void visit_groups(const BlanketArgs& args, const BlanketScratch& scratch, int64_t position,
                                 Visit&& visit) {
     const NeighborhoodScratch& neighborhood = scratch.neighborhood;
-    const HitRange hits = hits_of(neighborhood, position);
-    for (int64_t i = hits.begin; i < hits.end; ++i) {
-        const int32_t relation = inverse(neighborhood.hit_relations.data[i], args.num_target_relations);
-        for (uint32_t place = neighborhood.hit_places.data[i]; place > 0;
-             place = neighborhood.heads.data[block_before(place)].earlier) {
+    for (const Hit& hit : hits_of(neighborhood, position)) {
+        const int32_t relation = inverse(hit.relation, args.num_target_relations);
+        for (uint32_t place = hit.place; place > 0; place = neighborhood.heads.data[block_before(place)].earlier) {
             for (uint32_t n = block_before(place) * kBlock; n < place; ++n) {
                 const uint32_t node = neighborhood.nodes.data[n].key;
                 visit(scratch.group_of.data[node], strength_of(args.relations, scratch.shift.data[node], relation));

@@ -81,10 +81,14 @@ static inline Lanes factors(Quad x) {
 #endif
 }
 
+typedef int64_t Bits __attribute__((vector_size(sizeof(Lanes))));
+
+constexpr double kLogOf2 = 0.693147180559945309;
+
 // The factors of one pair: their product and the sum of the x, in lanes, and -log of what was taken out of the
 // product before it could underflow.
 struct Product {
-    static constexpr int32_t kMostBlocks = 16;  // no factor is below 1e-4: two lanes make a normal number
+    static constexpr int32_t kMostBlocks = 8;  // no factor is below 1e-4: all lanes together are at least 1e-256
     Lanes even = {1.0, 1.0, 1.0, 1.0};
     Lanes odd = {1.0, 1.0, 1.0, 1.0};
     Quad sum = {};
@@ -96,32 +100,41 @@ struct Product {
         odd *= factors(x.odd);
     }
 
+    // Powers of two: no logarithm, and nothing is rounded.
     inline void take_out() {
-        even *= odd;
-        taken_out -= std::log(even[0] * even[1]) + std::log(even[2] * even[3]);
-        even = odd = Lanes{1.0, 1.0, 1.0, 1.0};
+        constexpr int64_t kMantissa = 0x000fffffffffffff;
+        constexpr int64_t kExponentOf1 = 1023;
+        const Bits exponents = ((Bits)even >> 52) + ((Bits)odd >> 52) - 2 * kExponentOf1;
+        taken_out -= kLogOf2 * static_cast<double>((exponents[0] + exponents[1]) + (exponents[2] + exponents[3]));
+        even = (Lanes)(((Bits)even & kMantissa) | (kExponentOf1 << 52));
+        odd = (Lanes)(((Bits)odd & kMantissa) | (kExponentOf1 << 52));
     }
+
+    inline double all() const {
+        const Lanes both = even * odd;
+        return (both[0] * both[1]) * (both[2] * both[3]);
+    }
+
+    inline double sum_of_all() const { return static_cast<double>((sum[0] + sum[1]) + (sum[2] + sum[3])); }
 };
 
 template <bool kDefaults>
 static inline void multiply_hits(const RelationTableView& table, const NeighborhoodScratch& scratch, HitRange hits,
                                  Product& product) {
     int32_t left = Product::kMostBlocks;
-    for (int64_t i = hits.begin; i < hits.end; ++i) {
-        const int32_t relation = scratch.hit_relations.data[i];
-        const PairSlot* slots = table.slots + table.rank[relation];
-        uint32_t place = scratch.hit_places.data[i];
+    for (const Hit& hit : hits) {
+        const PairSlot* slots = table.slots + table.rank[hit.relation];
+        uint32_t place = hit.place;
         do {
             const uint32_t block = block_before(place);
             const Node* nodes = scratch.nodes.data + block * kBlock;
             place = scratch.heads.data[block].earlier;
-            product.add(kDefaults ? block_with_defaults(table, nodes, relation) : block_of(slots, nodes, relation));
+            product.add(kDefaults ? block_with_defaults(table, nodes, hit.relation)
+                                  : block_of(slots, nodes, hit.relation));
             if (__builtin_expect(--left == 0, 0)) product.take_out(), left = Product::kMostBlocks;
         } while (place > 0);
     }
 }
-
-typedef int64_t Bits __attribute__((vector_size(sizeof(Lanes))));
 
 // Of four numbers in [1e-256, 1e256] at a time.
 static inline Lanes logarithm(Lanes value) {
@@ -132,23 +145,21 @@ static inline Lanes logarithm(Lanes value) {
     const Lanes z = s * s;
     const Lanes series =
         z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13)))))) + 1.0;
-    return __builtin_convertvector(exponent, Lanes) * 0.693147180559945309 + 2.0 * s * series;
+    return __builtin_convertvector(exponent, Lanes) * kLogOf2 + 2.0 * s * series;
 }
 
 // Evidence so small that the product has lost its digits is, to as many digits, the sum of the x.
-static void total(const EvidenceScratch& scratch, int64_t k, int64_t padded, float* evidence) {
+static void total(const EvidenceScratch& scratch, int64_t k, float* evidence) {
     constexpr double kSmall = 1e-6;
     for (int64_t c = 0; c < k; c += kBlock) {
-        Lanes lanes[kBlock], sum, result;
-        for (uint32_t i = 0; i < kBlock; ++i) {
-            __builtin_memcpy(lanes + i, scratch.products.data + i * padded + c, sizeof sum);
-        }
+        Lanes product, sum, taken_out;
+        __builtin_memcpy(&product, scratch.products.data + c, sizeof product);
         __builtin_memcpy(&sum, scratch.sums.data + c, sizeof sum);
-        __builtin_memcpy(&result, scratch.taken_out.data + c, sizeof sum);
-        result -= logarithm(lanes[0] * lanes[1]) + logarithm(lanes[2] * lanes[3]);
+        __builtin_memcpy(&taken_out, scratch.taken_out.data + c, sizeof taken_out);
+        const Lanes result = taken_out - logarithm(product);
         const Bits small = sum < kSmall;
-        result = (Lanes)(((Bits)sum & small) | ((Bits)result & ~small));
-        for (uint32_t i = 0; i < kBlock && c + i < k; ++i) evidence[c + i] = static_cast<float>(result[i]);
+        const Lanes chosen = (Lanes)(((Bits)sum & small) | ((Bits)result & ~small));
+        for (uint32_t i = 0; i < kBlock && c + i < k; ++i) evidence[c + i] = static_cast<float>(chosen[i]);
     }
 }
 
@@ -156,20 +167,17 @@ template <bool kDefaults>
 static void evidence_of_candidates(const RelationTableView& table, EvidenceScratch& scratch, int64_t k,
                                    float* evidence) {
     const int64_t padded = (k + kBlock - 1) / kBlock * kBlock;
-    scratch.products.reserve(kBlock * padded);
+    scratch.products.reserve(padded);
     scratch.taken_out.reserve(padded);
     scratch.sums.reserve(padded);
-    double* products = scratch.products.data;
     for (int64_t c = 0; c < padded; ++c) {
         Product product;
         if (c < k) multiply_hits<kDefaults>(table, scratch.neighborhood, hits_of(scratch.neighborhood, c), product);
-        const Lanes lanes = product.even * product.odd;
-        for (uint32_t i = 0; i < kBlock; ++i) products[i * padded + c] = lanes[i];
+        scratch.products.data[c] = product.all();
+        scratch.sums.data[c] = product.sum_of_all();
         scratch.taken_out.data[c] = product.taken_out;
-        scratch.sums.data[c] =
-            static_cast<double>((product.sum[0] + product.sum[1]) + (product.sum[2] + product.sum[3]));
     }
-    total(scratch, k, padded, evidence);
+    total(scratch, k, evidence);
 }
 
 void evidence_row(const EvidenceArgs& args, EvidenceScratch& owned, int64_t row) {

@@ -27,7 +27,8 @@ static inline void forget_numbers(Numbering& numbering) {
 // Sends for the beliefs of the neighbour that comes some edges later, in this row or in one of the next.
 PREFETCHING void prefetch_beliefs(const GraphView& source, const BeliefsView& beliefs, int64_t edge) {
     constexpr int64_t kAhead = 12;
-    if (edge + kAhead >= source.num_edges) return;
+    if (edge + 2 * kAhead >= source.num_edges) return;
+    __builtin_prefetch(beliefs.indptr + source.edges[edge + 2 * kAhead].neighbor);
     const int64_t first = beliefs.indptr[source.edges[edge + kAhead].neighbor];
     __builtin_prefetch(beliefs.targets + first);
     __builtin_prefetch(beliefs.targets + first + 9);
@@ -46,33 +47,48 @@ static int64_t count_beliefs(const BeliefsView& beliefs, const Edge* begin, cons
 
 typedef uint64_t BlockWords __attribute__((vector_size(kBlock * sizeof(Node))));
 
+// The place of the next node of a list: `next`, or `top` if a block begins there, and then `top` moves on. Without a
+// jump, which could not be predicted: compilers make one of a choice, and of masks three times the instructions.
+static inline uint64_t take_place(uint64_t next, uint64_t& top) {
+    const uint64_t above = top + kBlock;
+#ifdef __x86_64__
+    static_assert(kBlock == 4, "3 is the mask of a place in its block");
+    __asm__("testb $3, %b[place]\n\tcmovz %[top], %[place]\n\tcmovz %[above], %[top]"
+            : [place] "+&r"(next), [top] "+r"(top)
+            : [above] "r"(above)
+            : "cc");
+    return next;
+#else
+    const uint64_t is_new = uint64_t{0} - (next % kBlock == 0);  // all bits set, or none
+    const uint64_t place = next ^ ((next ^ top) & is_new);
+    top ^= (top ^ above) & is_new;
+    return place;
+#endif
+}
+
 // Files one node per belief of `neighbor`, the first with the key `key` and each further one with kStep more.
 // reserve_nodes() has made room.
 template <uint32_t kStep = 0>
 static inline void file_beliefs(NeighborhoodScratch& scratch, const BeliefsView& beliefs, int32_t neighbor,
-                                uint64_t key) {
+                                uint32_t key) {
     uint32_t* __restrict place_of = scratch.place_of.data;
     Node* __restrict nodes = scratch.nodes.data;
     BlockHead* __restrict heads = scratch.heads.data;
     const auto* __restrict targets = reinterpret_cast<const uint32_t*>(beliefs.targets);
-    const auto* __restrict weights = reinterpret_cast<const uint32_t*>(beliefs.weights);
-    uint32_t top = scratch.num_places;
+    const float* __restrict weights = beliefs.weights;
+    uint64_t top = scratch.num_places;
     const int64_t end = beliefs.indptr[neighbor + 1];
     for (int64_t i = beliefs.indptr[neighbor]; i < end; ++i, key += kStep) {
         const uint32_t target = targets[i];
         const uint32_t next = place_of[target];
-        // All bits set, or none: a choice would be compiled to a jump that cannot be predicted.
-        const uint32_t is_new = 0u - ((next % kBlock) == 0);
-        const uint32_t place = next ^ ((next ^ top) & is_new);
         const BlockWords empty = {};
         __builtin_memcpy(nodes + top, &empty, sizeof empty);
         heads[top / kBlock] = BlockHead{next, target};
-        top += kBlock & is_new;
-        const uint64_t node = key | static_cast<uint64_t>(weights[i]) << 32;
-        __builtin_memcpy(nodes + place, &node, sizeof node);
-        place_of[target] = place + 1;
+        const uint64_t place = take_place(next, top);
+        nodes[place] = Node{key, weights[i]};
+        place_of[target] = static_cast<uint32_t>(place) + 1;
     }
-    scratch.num_places = top;
+    scratch.num_places = static_cast<uint32_t>(top);
 }
 
 static void forget_row(NeighborhoodScratch& scratch) {
@@ -97,27 +113,26 @@ static inline int64_t lower_bound(const Edge* edges, int64_t begin, int64_t end,
 }
 
 static inline int64_t scan_edges(const Edge* __restrict edges, const Edge* end, const uint32_t* __restrict place_of,
-                                 uint32_t* __restrict places, int32_t* __restrict relations) {
+                                 Hit* __restrict hits) {
     int64_t found = 0;
     for (; edges < end; ++edges) {
         const uint32_t place = place_of[static_cast<uint32_t>(edges->neighbor)];
-        places[found] = place;
-        relations[found] = edges->relation;
+        hits[found].place = place;
+        hits[found].relation = edges->relation;
         found += place != 0;
     }
     return found;
 }
 
 static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const NeighborhoodScratch& scratch,
-                            uint32_t* places, int32_t* relations) {
+                            Hit* hits) {
     int64_t found = 0;
     for (uint32_t block = 1; block < scratch.num_places / kBlock; ++block) {
         const BlockHead head = scratch.heads.data[block];
         if (head.earlier != 0) continue;  // not the first of its target
         const auto wanted = static_cast<int32_t>(head.target);
         for (int64_t j = lower_bound(edges, begin, end, wanted); j < end && edges[j].neighbor == wanted; ++j) {
-            places[found] = scratch.place_of.data[wanted];
-            relations[found++] = edges[j].relation;
+            hits[found++] = Hit{scratch.place_of.data[wanted], edges[j].relation};
         }
     }
     return found;
@@ -135,13 +150,12 @@ static void find_hits(const GraphView& target, NeighborhoodScratch& scratch, con
         if (candidates[c] >= 0) {
             const int64_t begin = target.indptr[candidates[c]];
             const int64_t end = target.indptr[candidates[c] + 1];
-            if (num_hits + end - begin >= scratch.hit_places.capacity) scratch.reserve_hits(num_hits + end - begin);
-            uint32_t* places = scratch.hit_places.data + num_hits;
-            int32_t* relations = scratch.hit_relations.data + num_hits;
-            num_hits +=
-                __builtin_expect(end - begin > most_scanned, 0)
-                    ? search_edges(target.edges, begin, end, scratch, places, relations)
-                    : scan_edges(target.edges + begin, target.edges + end, scratch.place_of.data, places, relations);
+            // Scanning writes one hit ahead before it knows whether it is one.
+            if (num_hits + end - begin >= scratch.hits.capacity) scratch.hits.reserve(num_hits + end - begin + 1);
+            Hit* hits = scratch.hits.data + num_hits;
+            num_hits += __builtin_expect(end - begin > most_scanned, 0)
+                            ? search_edges(target.edges, begin, end, scratch, hits)
+                            : scan_edges(target.edges + begin, target.edges + end, scratch.place_of.data, hits);
         }
         scratch.hits_end.data[scratch.num_searched + c] = num_hits;
     }
@@ -164,12 +178,16 @@ static inline uint32_t block_before(uint32_t place) { return (place - 1) / kBloc
 
 // The hits of the candidate searched at position `index`.
 struct HitRange {
-    int64_t begin;
-    int64_t end;
+    const Hit* first;
+    const Hit* last;
+
+    const Hit* begin() const { return first; }
+    const Hit* end() const { return last; }
 };
 
 static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index) {
-    return {index == 0 ? 0 : scratch.hits_end.data[index - 1], scratch.hits_end.data[index]};
+    const Hit* hits = scratch.hits.data;
+    return {hits + (index == 0 ? 0 : scratch.hits_end.data[index - 1]), hits + scratch.hits_end.data[index]};
 }
 
 static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t target_relation) {

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <vector>
+
+#include "crew.h"
 
 namespace stea {
 namespace {
@@ -18,7 +18,8 @@ constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
 class Run {
   public:
-    Run(const GraphView& graph, RowRange rows, const RowTask& task) : graph_(graph), rows_(rows), task_(task) {
+    Run(const GraphView& graph, RowRange rows, const RowTask& task, const WorkerTask& finish)
+        : graph_(graph), rows_(rows), task_(task), finish_(finish) {
         for (int64_t row = rows.begin; row < rows.end; ++row) {
             if (is_hub(row)) hubs_.push_back(row);
         }
@@ -29,6 +30,7 @@ class Run {
     void work(int worker, BetweenSteps&& between_steps) {
         try {
             while (!stop_ && step(worker)) between_steps();
+            if (!stop_) finish_(worker);
         } catch (...) {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (!error_) error_ = std::current_exception();
@@ -63,6 +65,7 @@ class Run {
     const GraphView graph_;
     const RowRange rows_;
     const RowTask& task_;
+    const WorkerTask& finish_;
     std::vector<int64_t> hubs_;
     std::atomic<int64_t> next_hub_{0};
     std::atomic<int64_t> next_chunk_{0};
@@ -73,17 +76,12 @@ class Run {
 
 }  // namespace
 
-void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const RowTask& task,
+void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const RowTask& task, const WorkerTask& finish,
                    const std::function<bool()>& poll) {
-    Run run(graph, rows, task);
-    std::vector<std::thread> helpers;
-    try {
-        for (int worker = 1; worker < n_threads && worker * kChunk < rows.end - rows.begin; ++worker) {
-            helpers.emplace_back([&run, worker] { run.work(worker, [] {}); });
-        }
-    } catch (const std::system_error&) {
-        // The system gives no more threads: those that started, and this one, do the work.
-    }
+    Run run(graph, rows, task, finish);
+    const int64_t chunks = (rows.end - rows.begin + kChunk - 1) / kChunk;
+    const std::function<void(int)> help = [&run](int worker) { run.work(worker, [] {}); };
+    Crew crew(static_cast<int>(std::min<int64_t>(n_threads, chunks)) - 1, help);
     bool interrupted = false;
     auto last_poll = std::chrono::steady_clock::now();
     run.work(0, [&] {
@@ -95,7 +93,7 @@ void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const R
             run.stop();
         }
     });
-    for (std::thread& helper : helpers) helper.join();
+    crew.join();
     run.rethrow();
     if (interrupted) throw Interrupted{};
 }

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 
@@ -20,25 +21,26 @@ class PerWorker {
         return *scratch;
     }
 
-    const std::vector<std::unique_ptr<Scratch>>& all() const { return scratches_; }
-
   private:
     const Sizes sizes_;
     std::vector<std::unique_ptr<Scratch>> scratches_;
 };
 
-// Runs `row_kernel` on every row of the range.
-template <typename Scratch, typename Args>
-void run_rows(void (*row_kernel)(const Args&, Scratch&, int64_t), const Args& args, PerWorker<Scratch>& scratches,
-              const RunOptions& options) {
-    parallel_rows(
-        args.source, args.rows, options.n_threads,
-        [&](int worker, int64_t row) { row_kernel(args, scratches.get(worker), row); }, options.poll);
-}
-
 template <typename Args>
 Sizes sizes_of(const Args& args) {
     return {args.target.num_entities, args.num_source_relations, args.num_target_relations};
+}
+
+// Runs `row_kernel` on every row of the range, and `finish` on every worker's scratch at the end.
+template <typename Scratch, typename Args>
+void run_rows(
+    void (*row_kernel)(const Args&, Scratch&, int64_t), const Args& args, const RunOptions& options,
+    const std::function<void(int, Scratch&)>& finish = [](int, Scratch&) {}) {
+    PerWorker<Scratch> scratches(options.n_threads, sizes_of(args));
+    parallel_rows(
+        args.source, args.rows, options.n_threads,
+        [&](int worker, int64_t row) { row_kernel(args, scratches.get(worker), row); },
+        [&](int worker) { finish(worker, scratches.get(worker)); }, options.poll);
 }
 
 struct PairCount {
@@ -58,60 +60,79 @@ std::vector<PairCount> counting_sort(const std::vector<PairCount>& entries, int3
     return sorted;
 }
 
-// Adds up the workers' counts and orders them by (r, r').
-RelationCounts merge(const std::vector<std::unique_ptr<CountScratch>>& scratches, const CountArgs& args) {
+// One worker's counts, by (r, r'). Free slots are written and then overwritten: which are free cannot be predicted.
+RelationCounts ordered(CountScratch& scratch, const CountArgs& args) {
     const auto num_relations = static_cast<size_t>(args.num_source_relations);
     const auto width = 2 * static_cast<int64_t>(args.num_target_relations);
-    std::vector<PairCount> entries;
-    RelationCounts counts;
-    counts.den.assign(num_relations, 0);
-    for (const auto& scratch : scratches) {
-        if (!scratch) continue;
-        scratch->num.flush();
-        for (uint64_t i = 0; i <= scratch->num.mask; ++i) {
-            const KeyCount& slot = scratch->num.slots[i];
-            if (slot.key < 0) continue;
-            entries.push_back({static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count});
-        }
-        for (size_t r = 0; r < num_relations; ++r) counts.den[r] += scratch->den.data[r];
+    scratch.num.flush();
+    std::vector<PairCount> entries(static_cast<size_t>(scratch.num.size) + 1);
+    size_t found = 0;
+    for (uint64_t i = 0; i <= scratch.num.mask; ++i) {
+        const KeyCount& slot = scratch.num.slots[i];
+        entries[found] = {static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot.count};
+        found += slot.key >= 0;
     }
+    entries.resize(found);
     entries = counting_sort(entries, &PairCount::target_relation, static_cast<size_t>(width));
     entries = counting_sort(entries, &PairCount::source_relation, num_relations);
+    RelationCounts counts;
+    counts.den.assign(scratch.den.data, scratch.den.data + num_relations);
     counts.keys.reserve(entries.size());
     counts.num.reserve(entries.size());
     for (const PairCount& entry : entries) {
-        const int64_t key = entry.source_relation * width + entry.target_relation;
-        if (!counts.keys.empty() && counts.keys.back() == key) {
-            counts.num.back() += entry.count;
-        } else {
-            counts.keys.push_back(key);
-            counts.num.push_back(entry.count);
-        }
+        counts.keys.push_back(entry.source_relation * width + entry.target_relation);
+        counts.num.push_back(entry.count);
     }
     return counts;
+}
+
+// Without a branch on the order of the keys, which cannot be predicted.
+RelationCounts sum_of(const RelationCounts& a, const RelationCounts& b) {
+    RelationCounts sum;
+    sum.keys.resize(a.keys.size() + b.keys.size());
+    sum.num.resize(sum.keys.size());
+    size_t i = 0, j = 0, size = 0;
+    while (i < a.keys.size() && j < b.keys.size()) {
+        const int64_t from_a = a.keys[i] <= b.keys[j];
+        const int64_t from_b = b.keys[j] <= a.keys[i];
+        sum.keys[size] = std::min(a.keys[i], b.keys[j]);
+        sum.num[size++] = (a.num[i] & -from_a) + (b.num[j] & -from_b);
+        i += static_cast<size_t>(from_a);
+        j += static_cast<size_t>(from_b);
+    }
+    for (; i < a.keys.size(); ++i, ++size) sum.keys[size] = a.keys[i], sum.num[size] = a.num[i];
+    for (; j < b.keys.size(); ++j, ++size) sum.keys[size] = b.keys[j], sum.num[size] = b.num[j];
+    sum.keys.resize(size);
+    sum.num.resize(size);
+    sum.den = a.den;
+    for (size_t r = 0; r < b.den.size(); ++r) sum.den[r] += b.den[r];
+    return sum;
 }
 
 }  // namespace
 
 void run_evidence(const EvidenceArgs& args, const RunOptions& options) {
-    PerWorker<EvidenceScratch> scratches(options.n_threads, sizes_of(args));
-    run_rows(options.tier.evidence_row, args, scratches, options);
+    run_rows(options.tier.evidence_row, args, options);
 }
 
 void run_blanket(const BlanketArgs& args, const RunOptions& options) {
-    PerWorker<BlanketScratch> scratches(options.n_threads, sizes_of(args));
-    run_rows(options.tier.blanket_row, args, scratches, options);
+    run_rows(options.tier.blanket_row, args, options);
 }
 
 void run_proposals(const ProposalArgs& args, const RunOptions& options) {
-    PerWorker<ProposalScratch> scratches(options.n_threads, sizes_of(args));
-    run_rows(options.tier.proposal_row, args, scratches, options);
+    run_rows(options.tier.proposal_row, args, options);
 }
 
 RelationCounts run_relation_counts(const CountArgs& args, const RunOptions& options) {
-    PerWorker<CountScratch> scratches(options.n_threads, sizes_of(args));
-    run_rows(options.tier.count_row, args, scratches, options);
-    return merge(scratches.all(), args);
+    std::vector<RelationCounts> parts(static_cast<size_t>(options.n_threads));
+    run_rows<CountScratch>(options.tier.count_row, args, options, [&](int worker, CountScratch& scratch) {
+        parts[static_cast<size_t>(worker)] = ordered(scratch, args);
+    });
+    RelationCounts sum = std::move(parts[0]);
+    for (size_t worker = 1; worker < parts.size(); ++worker) {
+        if (!parts[worker].den.empty()) sum = sum_of(sum, parts[worker]);
+    }
+    return sum;
 }
 
 }  // namespace stea

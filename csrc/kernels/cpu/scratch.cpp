@@ -24,11 +24,14 @@ void Buffer<T>::reserve(int64_t needed) {
 }
 
 template struct Buffer<double>;
+template struct Buffer<float>;
 template struct Buffer<int32_t>;
 template struct Buffer<int64_t>;
 template struct Buffer<uint32_t>;
+template struct Buffer<Edge>;
 template struct Buffer<Node>;
 template struct Buffer<BlockHead>;
+template struct Buffer<Hit>;
 template struct Buffer<Support>;
 
 Numbering::Numbering(int64_t range) {
@@ -50,15 +53,18 @@ void NeighborhoodScratch::reserve_nodes(int64_t needed) {
     nodes.reserve(heads.capacity * kBlock);
 }
 
-void NeighborhoodScratch::reserve_hits(int64_t needed) {
-    hit_places.reserve(needed + 1);  // scanning writes one hit ahead before it knows whether it is one
-    hit_relations.reserve(hit_places.capacity);
-}
-
 CountScratch::CountScratch(const Sizes& sizes)
-    : neighborhood(sizes.num_targets), columns(2 * sizes.num_target_relations) {
+    : neighborhood(sizes.num_targets),
+      columns(2 * sizes.num_target_relations),
+      num(sizes.num_source_relations * 2 * sizes.num_target_relations) {
     den.reserve(sizes.num_source_relations);
     std::fill_n(den.data, sizes.num_source_relations, 0);
+}
+
+void CountScratch::reserve_lanes(int64_t needed) {
+    const int64_t before = lane_weights.capacity;
+    lane_weights.reserve(needed);
+    std::fill(lane_weights.data + before, lane_weights.data + lane_weights.capacity, 0.0f);
 }
 
 ProposalScratch::ProposalScratch(const Sizes& sizes) {
@@ -84,7 +90,14 @@ KeyCount& find_slot(KeyCount* slots, uint64_t mask, int64_t key) {
 
 }  // namespace
 
-KeyCounter::KeyCounter() : slots(allocate_slots(1 << 14)), mask((1 << 14) - 1) {}
+// Growing costs more than clearing what may stay empty, within limits.
+KeyCounter::KeyCounter(int64_t possible_keys) {
+    constexpr int64_t kMostSlots = int64_t{1} << 17;
+    uint64_t count = 4 * kPending;
+    while (count < static_cast<uint64_t>(std::min(2 * possible_keys, kMostSlots))) count *= 2;
+    slots = allocate_slots(count);
+    mask = count - 1;
+}
 
 KeyCounter::~KeyCounter() { std::free(slots); }
 
@@ -100,7 +113,7 @@ void KeyCounter::flush() {
 }
 
 void KeyCounter::grow() {
-    const uint64_t larger_mask = 4 * mask + 3;
+    const uint64_t larger_mask = 2 * mask + 1;
     KeyCount* larger = allocate_slots(larger_mask + 1);
     for (uint64_t i = 0; i <= mask; ++i) {
         if (slots[i].key >= 0) find_slot(larger, larger_mask, slots[i].key) = slots[i];

@@ -35,6 +35,12 @@ struct BlockHead {
     uint32_t target;
 };
 
+// An edge (r', n') of a candidate whose n' is filed.
+struct Hit {
+    uint32_t place;    // of n'
+    int32_t relation;  // r'
+};
+
 struct KeyCount {
     int64_t key;  // -1 = empty
     int64_t count;
@@ -47,11 +53,14 @@ struct Support {
 };
 
 extern template struct Buffer<double>;
+extern template struct Buffer<float>;
 extern template struct Buffer<int32_t>;
 extern template struct Buffer<int64_t>;
 extern template struct Buffer<uint32_t>;
+extern template struct Buffer<Edge>;
 extern template struct Buffer<Node>;
 extern template struct Buffer<BlockHead>;
+extern template struct Buffer<Hit>;
 extern template struct Buffer<Support>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
@@ -76,19 +85,17 @@ struct Sizes {
 // A target's list is known by the place after its last node; 0 means that nothing is filed. Filing the next node
 // there, or in a new block if that place begins one, needs no other knowledge of the list.
 struct NeighborhoodScratch {
-    Buffer<uint32_t> place_of;      // [targets]
-    Buffer<Node> nodes;             // [blocks, kBlock]; the first block stays unused
-    Buffer<BlockHead> heads;        // [blocks]
-    Buffer<uint32_t> hit_places;    // [hits] place of n' for the candidates' edges (r', n') whose n' is filed ...
-    Buffer<int32_t> hit_relations;  // [hits] ... and r'; both have room to write one ahead
-    Buffer<int64_t> hits_end;       // end of the hits of every candidate searched so far
+    Buffer<uint32_t> place_of;  // [targets]
+    Buffer<Node> nodes;         // [blocks, kBlock]; the first block stays unused
+    Buffer<BlockHead> heads;    // [blocks]
+    Buffer<Hit> hits;           // [hits] of all candidates searched so far, and room to write one ahead
+    Buffer<int64_t> hits_end;   // end of the hits of every candidate searched so far
     uint32_t num_places = kBlock;
     int64_t num_hits = 0;
     int64_t num_searched = 0;
 
     explicit NeighborhoodScratch(int64_t num_targets);
     void reserve_nodes(int64_t needed);
-    void reserve_hits(int64_t needed);
 };
 
 // Static, here and below: every translation unit has its own.
@@ -109,7 +116,7 @@ struct KeyCounter {
     int64_t num_pending = 0;
     KeyCount pending[kPending];
 
-    KeyCounter();
+    explicit KeyCounter(int64_t possible_keys);
     ~KeyCounter();
     KeyCounter(const KeyCounter&) = delete;
     KeyCounter& operator=(const KeyCounter&) = delete;
@@ -121,8 +128,8 @@ struct KeyCounter {
 
 struct EvidenceScratch {
     NeighborhoodScratch neighborhood;
-    Buffer<double> products;   // [kBlock, k rounded up] lanes of the product of every candidate
-    Buffer<double> taken_out;  // [k rounded up] what was taken out of it
+    Buffer<double> products;   // [k rounded up] of the factors of every candidate
+    Buffer<double> taken_out;  // [k rounded up] -log of what was taken out of the product
     Buffer<double> sums;       // [k rounded up] of the x
 
     explicit EvidenceScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
@@ -134,10 +141,12 @@ struct CountScratch {
     KeyCounter num;              // relation_key(r, r') -> fixed-point num
     Buffer<int64_t> den;         // [R] fixed-point den
     Buffer<double> row_weights;  // weights of the row's beliefs, padded for the vector lanes
-    Buffer<double> products;     // [columns, triples of a block]
-    Buffer<int32_t> relations;   // [triples of a block] r
+    Buffer<double> products;     // [columns, triples of a block, padded where they have lanes]
+    Buffer<Edge> triples;        // [triples of a block], and room to write one ahead
+    Buffer<float> lane_weights;  // [targets filed by the row, lanes]; 0 where nothing is filed, and between rows
 
     explicit CountScratch(const Sizes& sizes);
+    void reserve_lanes(int64_t needed);
 };
 
 // A group is one belief (n, n') of one neighbour n.
