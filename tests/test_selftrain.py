@@ -86,6 +86,14 @@ def test_every_round_trains_on_the_seeds_and_the_pairs_of_the_round_before(pair)
     assert [record.number for record in seen] == [0, 1, 2]
 
 
+def test_pairs_that_are_given_out_have_support(pair):
+    """Some mutual best pairs above the threshold are only left over for each other; they stay behind."""
+    result = run(pair, rounds=1)
+    support = result.refinement.forward.support[result.pairs[:, 0], 0]
+    assert (support > sf.Schedule().final_threshold).all()
+    assert 0 < len(result.pairs) < len(result.refinement.pairs)
+
+
 def test_the_history_holds_quality_time_and_memory(pair):
     record = run(pair, rounds=1).history[-1]
     assert set(record.metrics) == {"encoder", "refined", "pairs"}
