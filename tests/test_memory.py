@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -33,3 +35,22 @@ def test_a_stage_does_not_answer_for_the_stage_before():
     small = _memory.peak_since_mark()
     assert large - small > 100 * MB
     assert _memory.peak() > 0.98 * large  # the kernel counts pages in batches
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+def test_memory_is_recycled_while_asked_for_and_given_back_afterwards():
+    with _memory.recycled():
+        block = np.ones(int(100 * MB), dtype=np.uint8)
+        full = _memory.resident()
+        del block
+        assert _memory.resident() > full - 10 * MB  # kept
+        block = np.ones(int(100 * MB), dtype=np.uint8)
+        assert _memory.resident() < full + 10 * MB  # and used again
+        del block
+    assert _memory.resident() < full - 90 * MB
+
+
+def test_where_memory_cannot_be_recycled_nothing_happens(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    with pytest.raises(ZeroDivisionError), _memory.recycled():
+        raise ZeroDivisionError

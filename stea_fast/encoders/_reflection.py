@@ -95,31 +95,42 @@ class _Layers(torch.autograd.Function):
         if rows is not None:
             wanted[-1] = np.zeros_like(structure.all_rows)
             wanted[-1][rows.numpy()] = True
-        ctx.layers = [
-            _forward_layer(structure, wanted[level], z, unit, k[level], level, activation) for level in range(len(k))
-        ]
-        ctx.save_for_backward(z, unit, k)
+        ctx.layers = []
+        for level in range(len(k)):
+            if level > 0:
+                _activate(activation, z, level * x.shape[1], x.shape[1])
+            ctx.layers.append(_forward_layer(structure, wanted[level], z, unit, k[level], level))
+        out = z if rows is None else z.index_select(0, rows)
+        _activate(activation, out, len(k) * x.shape[1], x.shape[1])
+        ctx.save_for_backward(z, unit, k, out)
         ctx.structure, ctx.activation, ctx.rows = structure, activation, rows
-        return z if rows is None else z.index_select(0, rows)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        z, unit, k = ctx.saved_tensors
+        z, unit, k, out = ctx.saved_tensors
         width = k.shape[1] * k.shape[3]
-        d_z, d_unit, d_k = _over_all_rows(grads[0], ctx.rows, z), torch.zeros_like(unit), []
+        last = slice(len(k) * width, (len(k) + 1) * width)
+        d_z = _over_all_rows(grads[0][:, : last.start], ctx.rows, len(z))
+        grad = _over_all_rows(_through(ctx.activation, out[:, last], grads[0][:, last]), ctx.rows, len(z))
+        d_unit, d_k = torch.zeros_like(unit), []
         for level in reversed(range(len(k))):
-            place = slice((level + 1) * width, (level + 2) * width)
-            grad = _through(ctx.activation, z[:, place], d_z[:, place])
             layer = ctx.layers[level]
             d_k.append(_backward_layer(ctx.structure, layer, z, unit, k[level], level * width, grad, d_z, d_unit))
-        return None, d_z[:, :width].contiguous(), d_unit, torch.stack(d_k[::-1]), None, None
+            place = slice(level * width, (level + 1) * width)
+            grad = _through(ctx.activation, z[:, place], d_z[:, place]) if level > 0 else d_z[:, place]
+        return None, grad.contiguous(), d_unit, torch.stack(d_k[::-1]), None, None
 
 
-def _over_all_rows(grad: torch.Tensor, rows: torch.Tensor | None, z: torch.Tensor) -> torch.Tensor:
-    """A gradient of the shape of z that may be added to, from that of all its rows or of some."""
+def _activate(activation: str, z: torch.Tensor, start: int, width: int) -> None:
+    getattr(torch, f"{activation}_")(z[:, start : start + width])
+
+
+def _over_all_rows(grad: torch.Tensor, rows: torch.Tensor | None, size: int) -> torch.Tensor:
+    """A gradient for every row that may be added to, from that of all rows or of some."""
     if rows is None:
         return grad.clone(memory_format=torch.contiguous_format)
-    return torch.zeros_like(z).index_copy_(0, rows, grad)
+    return grad.new_zeros(size, grad.shape[1]).index_copy_(0, rows, grad)
 
 
 def _through(activation: str, value: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
@@ -128,10 +139,9 @@ def _through(activation: str, value: torch.Tensor, grad: torch.Tensor) -> torch.
 
 
 def _forward_layer(
-    structure: Reflection, wanted: np.ndarray, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, level: int,
-    activation: str,
-) -> _Layer:  # fmt: skip
-    """Fill the columns of z for the level after `level`."""
+    structure: Reflection, wanted: np.ndarray, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, level: int
+) -> _Layer:
+    """Fill the columns of z for the level after `level`, before φ."""
     graph, (heads, _, dim) = structure.graph, k.shape
     source, target = level * heads * dim, (level + 1) * heads * dim
     near = torch.stack([x @ k[h, 0] for h, x in enumerate(z[:, source:target].chunk(heads, 1))], dim=1).numpy()
@@ -145,7 +155,6 @@ def _forward_layer(
         ),
         structure.blocks,
     )  # fmt: skip
-    getattr(torch, f"{activation}_")(z[:, target : target + heads * dim])
     return _Layer(wanted, on_y, dots, weights)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from stea_fast import _validate
+from stea_fast import _memory, _validate
 from stea_fast.encoders._ops import flushed_denormals
 from stea_fast.encoders.base import Progress, TrainingError, check_pairs, check_seed, check_state
 from stea_fast.graph import KG
@@ -65,7 +65,7 @@ class TrainedEncoder(abc.ABC):
         if not self.warm_start:
             self.restart()
         joint = torch.from_numpy(array).to(self.device)
-        with flushed_denormals():
+        with flushed_denormals(), _memory.recycled():
             self._begin(joint)
             for epoch in range(total):
                 try:
