@@ -1,4 +1,4 @@
-"""Memory of this process, in bytes."""
+"""Memory of this process: how many bytes it has, and what becomes of those it frees."""
 
 from __future__ import annotations
 
