@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from stea_fast import _backends, beliefs
 from stea_fast._backends import native
 from stea_fast._backends.counts import RelationCounts, containment, merge
 from stea_fast.demo import candidates
+from stea_fast.oracle import oracle_relations
+from stea_fast.sealed import reveal
 from stea_fast.types import Beliefs, RelationAlignment
 
 # Graph 1 has one relation r (inverse: 1); graph 2 has A = 0 and B = 1 (inverses: 2 and 3).
@@ -102,6 +105,20 @@ def test_a_sub_relation_is_found_inside_its_super_relation(backend):
     assert found.sub21[0, 0] > 0.9 and found.sub21[1, 0] > 0.9
     assert found.sub12[0, 0] == pytest.approx((10 + 0.1) / 41, rel=1e-5)
     assert found.sub12[0, 1] == pytest.approx((30 + 0.1) / 41, rel=1e-5)
+
+
+def test_oracle_relations_are_the_plain_shares_over_the_true_links():
+    pair = sf.synthetic_pair(200, seed=3)
+    counterpart = dict(reveal(pair.links).tolist())
+    linked = [(h, r, t) for h, r, t in pair.kg1.triples.tolist() if h in counterpart and t in counterpart]
+    made, total = Counter(), Counter(r for _, r, _ in linked)
+    targets = {tuple(triple) for triple in pair.kg2.triples.tolist()}
+    for (h, r, t), other in product(linked, range(pair.kg2.num_relations)):
+        made[r, other] += (counterpart[h], other, counterpart[t]) in targets
+    shares = [made[r, other] / total[r] for r, other in made]
+    assert min(shares) == 0.0 and max(shares) > 0.5
+    found = oracle_relations(pair).sub12.toarray()
+    np.testing.assert_allclose([found[key] for key in made], shares, rtol=1e-6)
 
 
 def test_the_half_of_the_inverses_repeats_the_first_half(backend):
