@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import stea_fast as sf
 from stea_fast import _backends
-from stea_fast._topk import cpu
+from stea_fast._topk import cpu, exact
+from stea_fast._topk.ops import NumpyOps, TorchOps
 from stea_fast.calibrate import log_sum_exp
 
 EXACT = ["native", "numba", "torch", "faiss", "reference"]
@@ -205,6 +206,33 @@ def test_more_candidates_than_targets_leaves_gaps(engine):
     assert np.all(np.isneginf(scores[:, 3:]))
     assert_exact(sf.Ranking(indices[:, :3], scores[:, :3]), scores_of(emb1, emb2[:3], csls=4), 3)
     assert found.backward.indices.shape == (3, 5)
+
+
+@pytest.mark.parametrize("block_bytes", [1 << 9, 1 << 12])
+@pytest.mark.parametrize("csls", [0, 8])
+@pytest.mark.parametrize("engine", ["native", "torch", "reference"])
+def test_rows_that_single_precision_cannot_settle_do_not_depend_on_blocks(engine, csls, block_bytes, monkeypatch):
+    kinds = np.random.default_rng(4).integers(-1, 2, size=(9, 4)).astype(np.float32)
+    emb1, emb2 = kinds[np.arange(70) % 9], kinds[np.arange(200) * 7 % 9]  # every entity has many that look like it
+    monkeypatch.setattr(exact, "BLOCK_BYTES", block_bytes)
+    found = search(engine, emb1, emb2, 6, csls, "ip")
+    scores = np.round(scores_of(emb1, emb2, "ip", csls), 9)
+    for side, expected in ((found.forward, scores), (found.backward, scores.T)):
+        order = np.argsort(-expected, axis=1, kind="stable")[:, :6]
+        np.testing.assert_array_equal(np.asarray(side.indices), order)
+        np.testing.assert_allclose(np.asarray(side.scores), np.take_along_axis(expected, order, axis=1), atol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_equal_rows_are_of_one_kind(library):
+    values = np.array([[1, 2], [0, 2], [1, 2], [0, 0], [0, 2]], dtype=np.float32)
+    ops = NumpyOps()
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        values, ops = torch.from_numpy(values), TorchOps("cpu")
+    first, kind = (np.asarray(found) for found in ops.distinct(values))
+    assert len(first) == 3 and kind[0] == kind[2] and kind[1] == kind[4] and len(set(kind.tolist())) == 3
+    np.testing.assert_array_equal(np.asarray(values)[first[kind]], np.asarray(values))
 
 
 @given(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from stea_fast._progress import Step
 from stea_fast._topk.embeddings import Embeddings, Scoring
 
@@ -69,10 +71,13 @@ def ranked(
     if settle and indices.shape[1] < len(keys):  # the others could be better where the last kept one is close
         margin = scores[:, kept - 1] - ops.double(found.scores[:, -1])
         unsettled = ops.nonzero(~(margin > 2.0 * scoring.tolerance(queries, keys)))
-        size = max(1, BLOCK_BYTES // (8 * len(keys)))
+        unsettled = unsettled[ops.order(queries.norms[unsettled][None])[0]]  # equal rows side by side, in one block
+        size = max(1, BLOCK_BYTES // (8 * queries.width))
         for begin in range(0, len(unsettled), size):
             rows = unsettled[begin : begin + size]
-            indices[rows, :kept], scores[rows, :kept] = searched(rows, queries, keys, scoring, kept)
+            indices[rows, :kept], scores[rows, :kept] = searched(
+                rows, queries, keys, scoring, kept, known=scores[rows, kept - 1]
+            )
     missing = k - kept
     return ops.pad(indices[:, :kept], missing, -1), ops.pad(scores[:, :kept], missing, -float("inf"))
 
@@ -114,19 +119,46 @@ def floor_of(found: Found, queries: Embeddings, keys: Embeddings, scoring: Scori
     return ops.single(least - 2.0 * scoring.tolerance(queries, keys))
 
 
-def searched(rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int) -> tuple[Any, Any]:
-    """The k best of a few rows by their scores with everything, in double precision."""
+def searched(
+    rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, known: Any = None
+) -> tuple[Any, Any]:
+    """The k best of a few rows by their scores with everything, in double precision; `known` scores they reach.
+
+    Rows that are equal are searched once: where many entities look the same, no precision can tell them apart, and
+    nearly all the rows that come here are copies of each other.
+    """
     ops = queries.ops
+    first, kind = _kinds(rows, queries, scoring)
+    rows = rows[first]
     left, quantum = queries.doubles(rows), scoring.quantum(queries, keys)[rows, None]
-    scores = ops.empty(len(rows), len(keys))
-    width = max(1, BLOCK_BYTES // (8 * queries.width))
+    # Two quanta: the known score was added up in another order, and may have been rounded to a neighbour.
+    floor = -float("inf") if known is None else known[first][:, None] - 2.0 * quantum
+    indices, scores = ops.positions(np.full((len(rows), k), -1)), ops.empty(len(rows), k)
+    scores[:] = -float("inf")
+    width = max(1, BLOCK_BYTES // (8 * max(len(rows), queries.width)))
     for begin in range(0, len(keys), width):
         columns = ops.arange(len(keys))[begin : begin + width]
         product = left @ keys.doubles(slice(begin, begin + width)).T
         plain = similarity(product, queries, keys, scoring, rows[:, None], columns)
-        scores[:, begin : begin + width] = ops.round(scoring.final(plain, rows[:, None], columns), quantum)
-    order = ops.order(-scores)[:, :k]
-    return order, ops.take(scores, order)
+        block = ops.round(scoring.final(plain, rows[:, None], columns), quantum)
+        better = ops.nonzero(((block > scores[:, -1:]) & (block >= floor)).any(1))
+        if len(better):
+            joined = ops.join(scores[better], block[better])
+            numbers = ops.join(indices[better], columns + 0 * indices[better][:, :1])
+            order = ops.order(-joined)[:, :k]
+            indices[better], scores[better] = ops.take(numbers, order), ops.take(joined, order)
+    return indices[kind], scores[kind]
+
+
+def _kinds(rows: Any, queries: Embeddings, scoring: Scoring) -> tuple[Any, Any]:
+    """Places in `rows` of one row of every kind, and the kind of every row: those of a kind have the same scores."""
+    ops = queries.ops
+    first, kind = ops.distinct(queries.array[rows])
+    if scoring.means is None:
+        return first, kind
+    with_means = ops.empty(len(rows), 2)
+    with_means[:, 0], with_means[:, 1] = kind, scoring.means[0][rows]
+    return ops.distinct(with_means)
 
 
 def gathered_products(queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:

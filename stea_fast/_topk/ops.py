@@ -66,6 +66,17 @@ class NumpyOps:
         """With `count` more columns."""
         return np.pad(values, ((0, 0), (0, count)), constant_values=value)
 
+    def join(self, left: Any, right: Any) -> Any:
+        """The columns of both."""
+        return np.concatenate([left, right], axis=1)
+
+    def distinct(self, values: Any) -> tuple[Any, Any]:
+        """The place of one row of every kind of equal rows, and for every row the number of its kind."""
+        values = np.ascontiguousarray(values)
+        as_bytes = values.view(np.dtype((np.void, values.itemsize * values.shape[1])))[:, 0]
+        _, first, kind = np.unique(as_bytes, return_index=True, return_inverse=True)
+        return first, kind
+
 
 class TorchOps:
     """For tensors of one device."""
@@ -130,6 +141,17 @@ class TorchOps:
     def pad(self, values: Any, count: int, value: float) -> Any:
         """With `count` more columns."""
         return self.torch.nn.functional.pad(values, (0, count), value=value)
+
+    def join(self, left: Any, right: Any) -> Any:
+        """The columns of both."""
+        return self.torch.cat([left, right], dim=1)
+
+    def distinct(self, values: Any) -> tuple[Any, Any]:
+        """The place of one row of every kind of equal rows, and for every row the number of its kind."""
+        kinds, kind = self.torch.unique(values, dim=0, return_inverse=True)
+        first = self.torch.empty(len(kinds), dtype=self.torch.int64, device=self.device)
+        first[kind] = self.arange(len(kind))
+        return first, kind
 
 
 Ops = NumpyOps | TorchOps
