@@ -124,8 +124,8 @@ def searched(
 ) -> tuple[Any, Any]:
     """The k best of a few rows by their scores with everything, in double precision; `known` scores they reach.
 
-    Rows that are equal are searched once: where many entities look the same, no precision can tell them apart, and
-    nearly all the rows that come here are copies of each other.
+    Rows that are equal are searched once: it is where many entities look the same that single precision settles
+    nothing, and these come here as copies of each other.
     """
     ops = queries.ops
     first, kind = _kinds(rows, queries, scoring)
