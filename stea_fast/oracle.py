@@ -14,7 +14,7 @@ from stea_fast.types import Pair, RelationAlignment
 
 
 def oracle_relations(pair: Pair) -> RelationAlignment:
-    """P(r ⊆ r') and P(r' ⊆ r) counted over the true links, as the published program counts them.
+    """P(r ⊆ r') and P(r' ⊆ r) counted over the true links.
 
     Nothing is uncertain about true links, so nothing is smoothed towards a prior.
     """
