@@ -13,12 +13,14 @@ from stea_fast.encoders._graph import joint_triples
 from stea_fast.encoders._ops import SparseMatrix, SymmetricPattern, joined_units
 from stea_fast.encoders._reflection import segment_softmax
 from stea_fast.encoders._training import TrainedEncoder
-from stea_fast.encoders.base import check_state
+from stea_fast.encoders.base import Progress, check_state
 from stea_fast.graph import KG
 
 BN = 1.001**-0.5  # batch normalisation in inference mode: mean 0, variance 1, epsilon 0.001
 RELATION_PAIRS = 3000  # triples of the relation loss per step, or 50 per relation where that is one or less each
 VALID = 0.2  # share of the pairs held out
+GRAPH_PAIRS = ("known", "guessed")  # parts of the state besides the parameters
+FIRST_AUGMENTED = 4  # number of the check that adds guessed pairs first
 
 
 class AliNet(TrainedEncoder):
@@ -36,6 +38,10 @@ class AliNet(TrainedEncoder):
         near: share of the other graph's entities that counts as near.
         check: epochs between two validations and two searches for near negatives.
         batch_size, learning_rate: of Adam.
+        refit: after the stop, train anew for as many epochs on all pairs, those held out among them.
+        augment: from the fourth check on, swap triples in the one-hop graph as if entities of no training pair
+            that are nearest to each other were counterparts too (the "neighbourhood augmentation" of the AliNet
+            paper, but among all entities and not only those of the test links).
     """
 
     first_epochs = 2000
@@ -45,13 +51,15 @@ class AliNet(TrainedEncoder):
         self, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", warm_start: bool = False,
         dims: tuple[int, int, int] = (500, 400, 300), margin: float = 1.5, negative_weight: float = 0.1,
         relation_weight: float = 0.01, negatives: int = 10, near: float = 0.02, check: int = 10,
-        batch_size: int = 3000, learning_rate: float = 0.001,
+        batch_size: int = 3000, learning_rate: float = 0.001, refit: bool = False, augment: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(kg1, kg2, seed=seed, device=device, warm_start=warm_start)
         self.dims, self.margin, self.check = dims, margin, check
         self.negative_weight, self.relation_weight = negative_weight, relation_weight
         self.negatives, self.near = negatives, near
         self.batch_size, self.learning_rate = batch_size, learning_rate
+        self.refit, self.augment = refit, augment
+        self.held_out = VALID
         self.triples = joint_triples(kg1, kg2)
         self.two_hop = SymmetricPattern(structure.two_hop(kg1, kg2), self.device)
         self._swap(np.zeros((0, 2), dtype=np.int64))
@@ -61,11 +69,18 @@ class AliNet(TrainedEncoder):
         """Build what depends on the pairs [m, 2] known to be true: the swapped triples and the one-hop graph."""
         self.known = pairs
         triples = np.concatenate([self.triples, structure.swapped(self.triples, pairs, self.num_entities)])
-        self.one_hop = SparseMatrix(structure.one_hop(triples, self.num_entities), self.device)
         order = np.argsort(triples[:, 1], kind="stable")
         numbers = np.bincount(triples[:, 1])
         self.relation_counts = torch.from_numpy(numbers[numbers > 0]).to(self.device)
         self.ends = torch.from_numpy(triples[order][:, [0, 2]]).to(self.device)
+        self._connect(np.zeros((0, 2), dtype=np.int64))
+
+    def _connect(self, guessed: np.ndarray) -> None:
+        """Build the one-hop graph, with the triples swapped of pairs known and of pairs [m, 2] guessed."""
+        self.guessed = guessed
+        pairs = np.concatenate([self.known, guessed])
+        triples = np.concatenate([self.triples, structure.swapped(self.triples, pairs, self.num_entities)])
+        self.one_hop = SparseMatrix(structure.one_hop(triples, self.num_entities), self.device)
 
     def _initial(self) -> dict[str, torch.Tensor]:
         d0, d1, d2 = self.dims
@@ -113,25 +128,37 @@ class AliNet(TrainedEncoder):
         x, first, second = levels
         return joined_units((first, second, x))
 
+    def fit(self, pairs: object, epochs: int, *, progress: Progress | None = None) -> None:
+        """See `TrainedEncoder.fit`; with `refit` a second time, for as many epochs as the first took."""
+        super().fit(pairs, epochs, progress=progress)
+        if self.refit and len(self.valid):
+            self.held_out = 0.0
+            try:
+                super().fit(pairs, self.trained, progress=progress)
+            finally:
+                self.held_out = VALID
+
     def _begin(self, pairs: torch.Tensor) -> None:
-        held_out = int(VALID * len(pairs))
+        held_out = int(self.held_out * len(pairs))
         self.train, self.valid = pairs[: len(pairs) - held_out], pairs[len(pairs) - held_out :]
         self._swap(self.train.cpu().numpy())
         self.optimizer = torch.optim.Adam(list(self.parameters.values()), lr=self.learning_rate)
+        self.trained = 0
         self.scores: list[float] = []
         self.neighbors: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def _epoch(self, pairs: torch.Tensor, epoch: int) -> torch.Tensor:
         if epoch and epoch % self.check == 0:
-            self._check()
+            self._check(epoch // self.check)
         loss = torch.zeros(())
         for _ in range(max(1, len(self.train) // self.batch_size)):
             chosen = self.draw(min(self.batch_size, len(self.train)), below=len(self.train))
             loss = self._step(self.loss(chosen))
+        self.trained = epoch + 1
         return loss
 
     @torch.no_grad()
-    def _check(self) -> None:
+    def _check(self, number: int) -> None:
         """Stop when the held-out pairs have not improved twice in a row; otherwise find new near negatives."""
         levels = self._levels()
         if len(self.valid):
@@ -141,13 +168,28 @@ class AliNet(TrainedEncoder):
             if len(recent) == 3 and recent[0] >= recent[1] >= recent[2] and recent[0] > 0:
                 raise StopIteration
         n1, h = self.kg1.num_entities, normalize(levels[2], dim=1)
+        near1, near2 = (max(1, int(self.near * kg.num_entities)) for kg in (self.kg1, self.kg2))
         self.neighbors = (
-            n1 + self._nearest(h[self.train[:, 0]], h[n1:]), self._nearest(h[self.train[:, 1]], h[:n1])
+            n1 + self._nearest(h[self.train[:, 0]], h[n1:], near2), self._nearest(h[self.train[:, 1]], h[:n1], near1)
         )  # fmt: skip
+        if self.augment and number >= FIRST_AUGMENTED:
+            self._connect(self._mutual(h).cpu().numpy())
 
-    def _nearest(self, queries: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """The `near` share of the others nearest to every query."""
-        k = max(1, int(self.near * len(others)))
+    def _mutual(self, h: torch.Tensor) -> torch.Tensor:
+        """[m, 2] entities of no training pair that are nearest to each other."""
+        free = torch.ones(len(h), dtype=torch.bool, device=h.device)
+        free[self.train.flatten()] = False
+        left, right = (side.nonzero()[:, 0] for side in free.split([self.kg1.num_entities, self.kg2.num_entities]))
+        right = right + self.kg1.num_entities
+        if not len(left) or not len(right):
+            return torch.zeros((0, 2), dtype=torch.int64)
+        there, back = self._nearest(h[left], h[right], 1)[:, 0], self._nearest(h[right], h[left], 1)[:, 0]
+        mutual = back[there] == torch.arange(len(left), device=h.device)
+        return torch.stack([left[mutual], right[there[mutual]]], dim=1)
+
+    @staticmethod
+    def _nearest(queries: torch.Tensor, others: torch.Tensor, k: int) -> torch.Tensor:
+        """[m, k] numbers of the others nearest to every query."""
         return torch.cat([(block @ others.T).topk(k, dim=1)[1] for block in torch.split(queries, 1024)])
 
     def _valid_hits(self, levels: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> float:
@@ -199,10 +241,12 @@ class AliNet(TrainedEncoder):
 
     def state(self) -> dict[str, torch.Tensor]:
         """As `TrainedEncoder.state`, with the pairs that the one-hop graph was built from."""
-        return {**super().state(), "known": torch.from_numpy(self.known.copy())}
+        return {**super().state(), **{name: torch.from_numpy(getattr(self, name).copy()) for name in GRAPH_PAIRS}}
 
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Continue from `state()`, bit for bit."""
-        check_state(state, {**self.state(), "known": state.get("known", torch.empty(0, 2))})
-        self._swap(state["known"].cpu().numpy())
-        super().load_state({**state, "known": state["known"]})
+        pairs = {name: state.get(name, torch.empty(0, 2)) for name in GRAPH_PAIRS}
+        check_state(state, {**self.state(), **pairs})
+        self._swap(pairs["known"].cpu().numpy())
+        self._connect(pairs["guessed"].cpu().numpy())
+        super().load_state(state)
