@@ -48,7 +48,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "uni_kg2": {"refine_options": {"select": "uni_backward", "threshold": THRESHOLD}},
     "bi": {"refine_options": {"select": "bi", "threshold": THRESHOLD}},
     "2000_epochs": {"first_epochs": 2000},  # GCN-Align's own number, where nothing is trained after it
-    "refit_augmented": {"encoder_options": {"refit": True, "augment": True}},  # AliNet as in its own paper
+    "refit_augmented": {"encoder_options": {"refit": True, "augment": True}},  # nearer to AliNet's own paper
     "3_rounds": {"rounds": 3},
     "0_rounds": {"rounds": 0},  # one search and one refinement: what a round of a large pair takes
 }
