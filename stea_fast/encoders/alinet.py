@@ -179,8 +179,8 @@ class AliNet(TrainedEncoder):
         """[m, 2] entities of no training pair that are nearest to each other."""
         free = torch.ones(len(h), dtype=torch.bool, device=h.device)
         free[self.train.flatten()] = False
-        left, right = (side.nonzero()[:, 0] for side in free.split([self.kg1.num_entities, self.kg2.num_entities]))
-        right = right + self.kg1.num_entities
+        entities = free.nonzero()[:, 0]
+        left, right = entities[entities < self.kg1.num_entities], entities[entities >= self.kg1.num_entities]
         if not len(left) or not len(right):
             return torch.zeros((0, 2), dtype=torch.int64)
         there, back = self._nearest(h[left], h[right], 1)[:, 0], self._nearest(h[right], h[left], 1)[:, 0]
