@@ -90,36 +90,6 @@ def test_does_not_touch_the_global_generator_or_the_denormals(name, pair):
     assert torch.tensor([1e-310], dtype=torch.float64).mul(1.0).item() != 0
 
 
-def test_alinet_refits_on_all_pairs_for_as_many_epochs_as_the_first_training_took(pair):
-    seen = []
-    encoder = make("alinet", pair, check=2, refit=True)
-    encoder.fit(pair.train, 200, progress=lambda done, total: seen.append((done, total)))
-    begin = [done for done, _ in seen].index(1, 1)
-    assert seen[begin - 1][0] == seen[-1][0] < 200  # stopped by the held-out pairs, then trained as long again
-    assert np.array_equal(encoder.known - [0, pair.kg1.num_entities], pair.train)
-    held_out = make("alinet", pair, check=2)
-    held_out.fit(pair.train, 200)
-    assert len(held_out.known) == len(pair.train) - int(0.2 * len(pair.train))
-
-
-def test_alinet_augments_with_free_entities_nearest_to_each_other(pair):
-    encoder = make("alinet", pair, check=2, augment=True)
-    encoder.fit(pair.train, 9)  # the fourth check comes before the ninth epoch
-    guessed = encoder.guessed - [0, pair.kg1.num_entities]
-    assert len(guessed) > 0
-    for side in (0, 1):
-        assert not set(guessed[:, side]) & set(pair.train[: len(encoder.known), side])
-        assert len(set(guessed[:, side])) == len(guessed)
-    truth = {tuple(link) for link in reveal(pair.test)}
-    assert sum(tuple(link) in truth for link in guessed) > 0.2 * len(guessed)  # chance: 1 in 120
-    plain = make("alinet", pair, check=2)
-    plain.load_state({**encoder.state(), "guessed": torch.zeros((0, 2), dtype=torch.int64)})
-    copy = make("alinet", pair)
-    copy.load_state(encoder.state())
-    assert all(torch.equal(a, b) for a, b in zip(encoder.embeddings(), copy.embeddings(), strict=True))
-    assert not torch.equal(encoder.embeddings()[0], plain.embeddings()[0])  # the guesses are part of the graph
-
-
 def test_state_is_a_copy(pair):
     encoder = make("dual_amn", pair)
     state = encoder.state()
