@@ -144,7 +144,12 @@ def test_a_full_disk_leaves_the_earlier_output(folder):
 def test_an_interrupted_run_leaves_the_earlier_output(folder, number, code):
     (folder / "b.nt").unlink()
     os.mkfifo(folder / "b.nt")  # nobody writes into it: the run waits there
-    process = run([word for word in align(folder) if word != "--quiet"])
+
+    def as_in_the_foreground() -> None:
+        # What a shell puts into the background ignores Ctrl-C, and so do its children.
+        signal.signal(number, signal.SIG_DFL)
+
+    process = run([word for word in align(folder) if word != "--quiet"], preexec_fn=as_in_the_foreground)
     assert process.stderr is not None
     assert any("a.nt: KG" in line for line in iter(process.stderr.readline, ""))
     process.send_signal(number)
