@@ -24,6 +24,7 @@ from measure import duration, interleave, machine_facts, markdown, times
 
 import stea_fast as sf
 from stea_fast import _backends
+from stea_fast._util.threads import thread_count
 
 CASES = ("dbp15k_zh_en", "synthetic-50K")
 CPU_BACKENDS = ("native", "numba")
@@ -37,7 +38,7 @@ class OnDevice:
         import torch
 
         from stea_fast._backends import cuda
-        from stea_fast._device.data import DeviceAlignment, DeviceBeliefs, DeviceGraph, Strengths
+        from stea_fast._backends.device_data import DeviceAlignment, DeviceBeliefs, DeviceGraph, Strengths
 
         self.torch, self.case = torch, case
         self.device = cuda._default_device()
@@ -74,8 +75,8 @@ class OnDevice:
 
     def relation_alignment(self) -> None:
         """Both directions."""
-        from stea_fast._device.relations import align_relations
-        from stea_fast.relations import PRIOR, SMOOTHING
+        from stea_fast.refinement.device.relations import align_relations
+        from stea_fast.refinement.relations import PRIOR, SMOOTHING
 
         align_relations(self.kernels, tuple(self.graphs), tuple(self.beliefs), SMOOTHING, PRIOR)  # type: ignore[arg-type]
         self.wait()
@@ -145,7 +146,7 @@ def main() -> int:
         print(f"bench_cuda needs the CUDA backend, which cannot run here: {status.detail}", file=sys.stderr)
         return 2
     print(f"{status.detail}; {json.dumps(machine_facts())}")
-    threads = _backends.thread_count(given.threads)
+    threads = thread_count(given.threads)
     found = {name: bench(name, given.rounds, threads) for name in given.case or CASES}
     if given.json:
         given.json.write_text(

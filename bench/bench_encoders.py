@@ -23,7 +23,7 @@ from measure import Timing, duration, machine_facts, markdown, times
 
 import stea_fast as sf
 from stea_fast import encoders
-from stea_fast._memory import peak
+from stea_fast._util.memory import peak
 from stea_fast.encoders import _negatives, _ops, _ranking, _reflection, gcn_align
 from stea_fast.encoders._graph import Entries, joint_triples
 

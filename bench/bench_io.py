@@ -23,7 +23,7 @@ import numpy as np
 from measure import machine_facts, markdown
 from memory import environment
 
-from stea_fast._memory import peak
+from stea_fast._util.memory import peak
 
 MEGABYTE = 1_000_000
 TRIPLES_PER_ENTITY = 5
@@ -69,7 +69,7 @@ def parse(path: Path) -> int:
 
 def triples_only(path: Path) -> int:
     """What a parser does: triples in ids and names, without the graph."""
-    from stea_fast.formats import read_triples
+    from stea_fast.formats.triples import read_triples
 
     return len(read_triples(path).triples)
 
@@ -80,9 +80,6 @@ CONTENDERS = {"triples and names": triples_only, "whole graph": read, "pyoxigrap
 def measure_here(name: str, paths: list[Path]) -> dict[str, Any]:
     """In the fresh process."""
     import pyoxigraph  # noqa: F401 - not part of reading
-
-    import stea_fast.formats
-    import stea_fast.reading  # noqa: F401
 
     wall, processor = time.perf_counter(), time.process_time()
     for path in paths:

@@ -26,9 +26,9 @@ import numpy as np
 from measure import duration, machine_facts, markdown, times
 
 import stea_fast as sf
-from stea_fast._memory import peak, resident
-from stea_fast._topk import cpu
-from stea_fast._topk.embeddings import Embeddings, Scoring
+from stea_fast._util.memory import peak, resident
+from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.search.engines import cpu
 
 K, CSLS = 10, 10
 ENGINES = ("native", "numba", "torch", "faiss")

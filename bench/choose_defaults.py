@@ -19,8 +19,9 @@ import numpy as np
 from measure import markdown
 
 import stea_fast as sf
-from stea_fast import demo, evaluate, refine
-from stea_fast.options import Options
+from stea_fast import evaluate, refine
+from stea_fast.encoders import demo
+from stea_fast.refinement.config import Options
 
 DATASETS = ("dbp15k_zh_en", "dbp15k_ja_en", "dbp15k_fr_en")
 FRACTIONS = (0.05, 0.3)

@@ -13,8 +13,9 @@ import numpy as np
 from simulated import simulated_candidates
 
 import stea_fast as sf
-from stea_fast import beliefs, demo, posterior
-from stea_fast.calibrate import softmax
+from stea_fast.encoders import demo
+from stea_fast.refinement import beliefs, posterior
+from stea_fast.refinement.temperature import softmax
 
 DATA = Path(os.environ.get("STEA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SYNTHETIC = {

@@ -19,7 +19,7 @@ from time import perf_counter, sleep
 import numpy as np
 
 import stea_fast as sf
-from stea_fast.auditing import arrays_of
+from stea_fast.evaluation.auditing import arrays_of
 
 BEGIN = "begin"
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import stea_fast as sf
-from stea_fast._memory import peak, resident
+from stea_fast._util.memory import peak, resident
 
 MEGABYTE = 1_000_000
 DEFAULT_CASE = "debian_bookworm_trixie"

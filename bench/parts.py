@@ -12,7 +12,7 @@ from measure import Timing, interleave
 
 import stea_fast as sf
 from stea_fast import _backends
-from stea_fast.beliefs import from_pairs
+from stea_fast.refinement.beliefs import from_pairs
 
 HUB_DEGREE = 50_000
 GROWTH_CASES = ("dbp15k_zh_en", "debian_bookworm_trixie")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast import KG, Candidates, Pair, Ranking
-from stea_fast.sealed import reveal
+from stea_fast.data.sealed import reveal
 
 WALKS_PER_CANDIDATE = 4
 ROWS_PER_BLOCK = 32_768

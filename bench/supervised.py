@@ -26,7 +26,7 @@ from measure import machine_facts, markdown
 
 import stea_fast as sf
 from stea_fast import encoders
-from stea_fast._memory import peak
+from stea_fast._util.memory import peak
 
 RESULTS = Path(__file__).resolve().parent / "results" / "supervised.jsonl"
 DATASETS = ("dbp15k_zh_en", "dbp15k_ja_en", "dbp15k_fr_en")

@@ -11,82 +11,66 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
-    from stea_fast.alignment import Alignment, LinkTable, align
-    from stea_fast.auditing import Audit, AuditError, audit
-    from stea_fast.calibrate import fit_beta, log_partition
-    from stea_fast.checkpoint import CheckpointError
-    from stea_fast.confidence import Confidence
-    from stea_fast.decoding import Links, decode, sinkhorn
-    from stea_fast.evaluation import Calibration, Metrics, PairedTest, calibration_error, evaluate, paired_t_test
-    from stea_fast.explain import Explanation, Fact
-    from stea_fast.graph import KG
-    from stea_fast.io import load_pair
-    from stea_fast.reading import make_pair, read_graph, read_links, read_pair
-    from stea_fast.refinement import Refinement, refine
-    from stea_fast.refiner import Refiner
-    from stea_fast.relations import align_relations
-    from stea_fast.rounds import Round, SelfTrainingResult
-    from stea_fast.schedule import Schedule
-    from stea_fast.search import topk
-    from stea_fast.select import mutual_nearest, one_to_one, similarity_threshold
-    from stea_fast.selftrain import SelfTraining
-    from stea_fast.synthetic import synthetic_pair
-    from stea_fast.types import Beliefs, Candidates, Pair, Ranking, RefinedRanking, RelationAlignment, TopK
+    from stea_fast.alignment.api import Alignment, LinkTable, align
+    from stea_fast.alignment.calibration import Confidence
+    from stea_fast.alignment.decoding import Links, decode, sinkhorn
+    from stea_fast.data.dataset_folders import load_pair
+    from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
+    from stea_fast.data.graph import KG
+    from stea_fast.data.pair import Pair
+    from stea_fast.data.synthetic import synthetic_pair
+    from stea_fast.evaluation.auditing import Audit, AuditError, audit
+    from stea_fast.evaluation.metrics import (
+        Calibration,
+        Metrics,
+        PairedTest,
+        calibration_error,
+        evaluate,
+        paired_t_test,
+    )
+    from stea_fast.refinement.api import Refinement, refine
+    from stea_fast.refinement.explanation import Explanation, Fact
+    from stea_fast.refinement.refiner import Refiner
+    from stea_fast.refinement.relations import align_relations
+    from stea_fast.refinement.schedule import Schedule
+    from stea_fast.refinement.selection import mutual_nearest, one_to_one, similarity_threshold
+    from stea_fast.refinement.temperature import fit_beta, log_partition
+    from stea_fast.search.topk import topk
+    from stea_fast.selftraining.checkpoint import CheckpointError
+    from stea_fast.selftraining.history import Round, SelfTrainingResult
+    from stea_fast.selftraining.loop import SelfTraining
+    from stea_fast.types import Beliefs, Candidates, Ranking, RefinedRanking, RelationAlignment, TopK
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "BackendStatus": "_backends",
-    "BackendUnavailable": "_backends",
-    "backends": "_backends",
-    "Alignment": "alignment",
-    "LinkTable": "alignment",
-    "align": "alignment",
-    "Audit": "auditing",
-    "AuditError": "auditing",
-    "audit": "auditing",
-    "fit_beta": "calibrate",
-    "log_partition": "calibrate",
-    "CheckpointError": "checkpoint",
-    "Confidence": "confidence",
-    "Links": "decoding",
-    "decode": "decoding",
-    "sinkhorn": "decoding",
-    "Calibration": "evaluation",
-    "PairedTest": "evaluation",
-    "calibration_error": "evaluation",
-    "paired_t_test": "evaluation",
-    "Metrics": "evaluation",
-    "evaluate": "evaluation",
-    "Explanation": "explain",
-    "Fact": "explain",
-    "KG": "graph",
-    "load_pair": "io",
-    "make_pair": "reading",
-    "read_graph": "reading",
-    "read_links": "reading",
-    "read_pair": "reading",
-    "Refinement": "refinement",
-    "refine": "refinement",
-    "align_relations": "relations",
-    "topk": "search",
-    "mutual_nearest": "select",
-    "one_to_one": "select",
-    "similarity_threshold": "select",
-    "Refiner": "refiner",
-    "Round": "rounds",
-    "Schedule": "schedule",
-    "SelfTraining": "selftrain",
-    "SelfTrainingResult": "rounds",
-    "synthetic_pair": "synthetic",
-    "Beliefs": "types",
-    "Candidates": "types",
-    "Pair": "types",
-    "Ranking": "types",
-    "RefinedRanking": "types",
-    "RelationAlignment": "types",
-    "TopK": "types",
+# Where each public name is defined; `__getattr__` looks it up there when it is first used.
+_NAMES_BY_MODULE = {
+    "_backends": ("BackendStatus", "BackendUnavailable", "backends"),
+    "alignment.api": ("Alignment", "LinkTable", "align"),
+    "alignment.calibration": ("Confidence",),
+    "alignment.decoding": ("Links", "decode", "sinkhorn"),
+    "data.dataset_folders": ("load_pair",),
+    "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
+    "data.graph": ("KG",),
+    "data.pair": ("Pair",),
+    "data.synthetic": ("synthetic_pair",),
+    "evaluation.metrics": ("Calibration", "Metrics", "PairedTest", "calibration_error", "evaluate", "paired_t_test"),
+    "evaluation.auditing": ("Audit", "AuditError", "audit"),
+    "refinement.api": ("Refinement", "refine"),
+    "refinement.explanation": ("Explanation", "Fact"),
+    "refinement.refiner": ("Refiner",),
+    "refinement.relations": ("align_relations",),
+    "refinement.schedule": ("Schedule",),
+    "refinement.selection": ("mutual_nearest", "one_to_one", "similarity_threshold"),
+    "refinement.temperature": ("fit_beta", "log_partition"),
+    "search.topk": ("topk",),
+    "selftraining.checkpoint": ("CheckpointError",),
+    "selftraining.history": ("Round", "SelfTrainingResult"),
+    "selftraining.loop": ("SelfTraining",),
+    "types": ("Beliefs", "Candidates", "Ranking", "RefinedRanking", "RelationAlignment", "TopK"),
 }
+_HOME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+_MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration",
@@ -100,6 +84,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"stea_fast.{_MODULES[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'stea_fast' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"stea_fast.{_HOME[name]}"), name)

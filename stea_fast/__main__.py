@@ -2,7 +2,7 @@
 
 import sys
 
-from stea_fast.cli import main
+from stea_fast.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

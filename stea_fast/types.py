@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from stea_fast.sealed import SealedLinks, seal
+from stea_fast._util import validate
+from stea_fast._util.arrays import to_numpy
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from stea_fast.graph import KG
+
+class HasRelations(Protocol):
+    """Anything that says how many relations it has, such as a `KG`."""
+
+    num_relations: int
+
 
 PairScores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -119,11 +125,9 @@ class RelationAlignment:
     default: float
 
     def __init__(self, sub12: Any, sub21: Any, default: float = 0.0) -> None:
-        from stea_fast import _validate
-
         self.sub12 = _as_csr(sub12, "sub12")
         self.sub21 = _as_csr(sub21, "sub21")
-        self.default = _validate.number(default, "default", minimum=0.0, maximum=1.0)
+        self.default = validate.number(default, "default", minimum=0.0, maximum=1.0)
         if self.sub12.shape != self.sub21.shape[::-1]:
             raise ValueError(
                 f"sub21 must have the shape of sub12 transposed, {self.sub12.shape[::-1]}; got {self.sub21.shape}"
@@ -137,7 +141,7 @@ class RelationAlignment:
         return alignment
 
     @classmethod
-    def uniform(cls, kg1: KG, kg2: KG, prob: float = 0.1) -> RelationAlignment:
+    def uniform(cls, kg1: HasRelations, kg2: HasRelations, prob: float = 0.1) -> RelationAlignment:
         """The same probability for every pair: what PARIS assumes before anything is known."""
         from scipy.sparse import csr_array
 
@@ -160,8 +164,6 @@ class RelationAlignment:
 def _as_csr(matrix: Any, name: str) -> csr_array:
     from scipy.sparse import csr_array, issparse
 
-    from stea_fast._arrays import to_numpy
-
     if not issparse(matrix):
         matrix = to_numpy(matrix, name)
         if matrix.ndim != 2:
@@ -174,40 +176,3 @@ def _as_csr(matrix: Any, name: str) -> csr_array:
     if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0 and csr.data.max() <= 1):
         raise ValueError(f"{name} must hold probabilities in [0, 1], got {csr.data.min()} to {csr.data.max()}")
     return csr
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two graphs and what is known of their alignment.
-
-    Attributes:
-        kg1, kg2: source and target graph.
-        links: all true (source, target) pairs, sealed: only `evaluate` opens them.
-        train: int64 [n, 2], the seeds, a part of `links` that a method may read.
-        test: the rest of `links`, sealed as well.
-        valid: held-out seeds where the dataset publishes them, else empty.
-        ids1, ids2: the original id of every entity where the files had integer ids, else None.
-        name: name of the dataset.
-
-    Arrays given as `links` or `test` are sealed.
-    """
-
-    kg1: KG
-    kg2: KG
-    links: SealedLinks
-    train: np.ndarray
-    test: SealedLinks
-    valid: np.ndarray
-    ids1: np.ndarray | None = None
-    ids2: np.ndarray | None = None
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "links", seal(self.links))
-        object.__setattr__(self, "test", seal(self.test))
-
-    def __repr__(self) -> str:
-        return (
-            f"Pair({self.name!r}, {self.kg1}, {self.kg2}, "
-            f"{len(self.train):,} train / {len(self.valid):,} valid / {len(self.test):,} test links)"
-        )

@@ -15,100 +15,54 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "stea_fast"
 
-# A stage never imports another stage: they exchange the records of these modules ...
-FOUNDATION = {
-    "types", "sealed", "graph", "names", "_arrays", "_validate", "_memory", "_progress", "_backends", "_topk",
-    "_splits", "_files", "_formats", "_ids", "_atomic", "_foreign", "pairset",
-}  # fmt: skip
-STAGES = {
-    "io",
-    "reading",
-    "synthetic",
-    "beliefs",
-    "calibrate",
-    "relations",
-    "posterior",
-    "select",
-    "evaluation",
-    "explain",
-    "search",
-    "decoding",
-}
-# ... and only these know their order.
-COMPOSERS = {
-    "alignment",
-    "confidence",
-    "demo",
-    "selftrain",
-    "auditing",
-    "joint",
-    "monitor",
-    "oracle",
-    "quality",
-    "checkpoint",
-    "refinement",
-    "device_refinement",
-    "refiner",
-    "rounds",
-    "schedule",
-    "sides",
-    "options",
-    "cli",
-    "__init__",
-    "__main__",
-}
-# The log-sum-exp of the calibration normalises the posterior as well.
-ALLOWED = {("posterior", "calibrate")}
+# A room imports only itself and the rooms before it; `__init__` and `__main__` are the front door to all of them.
+ROOMS = (
+    "_util", "name_table", "types", "formats", "data", "_backends", "search", "encoders", "refinement", "evaluation",
+    "selftraining", "alignment", "cli",
+)  # fmt: skip
+FRONT_DOOR = {"__init__", "__main__"}
+COMPILED = {"_core", "_cuda"}  # their Python side is `_backends` and the search's engines
+
+
+def room_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imports_of(path):
-    """Modules of the package that a file imports, wherever in it the import stands."""
+    """Rooms of the package that a file imports, wherever in it the import stands."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(read(path))):
         if isinstance(node, ast.ImportFrom) and node.module == "stea_fast":
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stea_fast."):
-            found.add(node.module.split(".")[1])
-    return found
+            found |= {alias.name for alias in node.names} - {"__version__"}
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            found |= {module.split(".")[1] for module in modules if module.startswith("stea_fast.")}
+    return found - COMPILED
 
 
-def test_every_module_has_a_place():
-    modules = {path.stem for path in PACKAGE.glob("*.py")}
-    assert modules - FOUNDATION - STAGES - COMPOSERS == set()
+def test_every_file_is_in_a_room():
+    assert {room_of(path) for path in PACKAGE.rglob("*.py")} == {*ROOMS, *FRONT_DOOR}
+    assert len([path for path in PACKAGE.iterdir() if path.suffix != ".so" and path.name != "__pycache__"]) <= 18
 
 
-@pytest.mark.parametrize("stage", sorted(STAGES))
-def test_a_stage_imports_no_other_stage(stage):
-    others = (imports_of(PACKAGE / f"{stage}.py") & (STAGES | COMPOSERS)) - {stage, "__init__"}
-    assert {(stage, other) for other in others} <= ALLOWED
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_lower_rooms(room):
+    allowed = set(ROOMS[: ROOMS.index(room) + 1])
+    for path in PACKAGE.rglob("*.py"):
+        if room_of(path) == room:
+            assert imports_of(path) <= allowed, f"{path}: {imports_of(path) - allowed}"
 
 
-@pytest.mark.parametrize("module", sorted(FOUNDATION - {"_backends", "_topk"}))
-def test_the_foundation_knows_no_stage(module):
-    assert imports_of(PACKAGE / f"{module}.py") & (STAGES | COMPOSERS) == set()
-
-
-@pytest.mark.parametrize("backend", sorted(path.name for path in (PACKAGE / "_backends").glob("*.py")))
-def test_backends_know_no_stage(backend):
-    assert imports_of(PACKAGE / "_backends" / backend) & (STAGES | COMPOSERS) == set()
-
-
-@pytest.mark.parametrize("folder", ["_topk", "_device", "encoders", "formats"])
-def test_engines_device_code_encoders_and_formats_know_no_stage(folder):
-    for path in (PACKAGE / folder).glob("*.py"):
-        assert imports_of(path) & (STAGES | COMPOSERS) == set(), path
-
-
-def test_only_evaluation_the_audit_and_the_oracle_open_test_links():
-    """Compare, shuffle, and cheat openly."""
-    sealing = {path.stem for path in PACKAGE.rglob("*.py") if re.search(r"\breveal\b|\._links\b", read(path))}
-    assert sealing == {"sealed", "evaluation", "auditing", "oracle"}
+def test_only_evaluation_opens_test_links():
+    """Compare, shuffle, and cheat openly: all of it in one room."""
+    opening = {room_of(path) for path in PACKAGE.rglob("*.py") if re.search(r"\breveal\b|\._links\b", read(path))}
+    assert opening == {"data", "evaluation"}
+    assert [path.stem for path in (PACKAGE / "data").glob("*.py") if re.search(r"\breveal\b", read(path))] == ["sealed"]
 
 
 def test_only_what_makes_or_judges_test_links_names_them():
-    named = {path.stem for path in PACKAGE.rglob("*.py") if re.search(r"\.test\b|pair\.links", read(path))}
-    # io and synthetic make them, types holds them; quality and monitor pass them on to evaluate unopened
-    assert named <= {"io", "synthetic", "types", "quality", "monitor", "evaluation", "auditing", "oracle"}
+    named = {room_of(path) for path in PACKAGE.rglob("*.py") if re.search(r"\.test\b|pair\.links", read(path))}
+    assert named <= {"data", "evaluation"}
 
 
 def read(path):
@@ -147,10 +101,10 @@ def test_tiers_share_no_symbol(tmp_path):
 
 
 def test_files_and_functions_are_short_enough_to_read():
-    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "csrc").rglob("*.*"), *(ROOT / "tests").glob("*.py")]:
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "csrc").rglob("*.*"), *(ROOT / "tests").rglob("*.py")]:
         lines = path.read_text(encoding="utf-8").splitlines()
         assert len(lines) <= 350, path
-        if path.suffix != ".py" or path.parent.name == "tests":
+        if path.suffix != ".py" or ROOT / "tests" in path.parents:
             continue
         for node in ast.walk(ast.parse("\n".join(lines))):
             if isinstance(node, ast.FunctionDef):
@@ -181,6 +135,7 @@ def test_all_public_names_exist():
     assert set(stea_fast._HOME) == set(stea_fast.__all__) - {"__version__"}
     for name in stea_fast.__all__:
         assert getattr(stea_fast, name) is not None
-        assert not (PACKAGE / f"{name}.py").exists()  # importing that module would replace the public name
+        assert not (PACKAGE / name).exists()  # importing that module would replace the public name
+        assert not (PACKAGE / f"{name}.py").exists()
     with pytest.raises(AttributeError, match="nonsense"):
         _ = stea_fast.nonsense

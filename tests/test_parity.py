@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from stea_fast import KG, Beliefs, RelationAlignment, _backends, _core, topk
 from stea_fast._backends import native, reference
-from stea_fast.beliefs import soft
+from stea_fast.refinement.beliefs import soft
 
 FAST = ("native", "numba")
 TIERS = ("baseline", "avx2")
@@ -219,16 +219,16 @@ def test_tiny_evidence_keeps_its_relative_precision():
 
 @pytest.mark.parametrize("backend", FAST)
 def test_a_real_pair_equals_the_reference(backend, dbp15k):
-    from stea_fast import demo
-    from stea_fast.calibrate import softmax
-    from stea_fast.relations import align_relations
+    from stea_fast.encoders import demo
+    from stea_fast.refinement.relations import align_relations
+    from stea_fast.refinement.temperature import softmax
 
     kg1, kg2 = dbp15k.kg1, dbp15k.kg2
     emb1, emb2 = demo.encode(dbp15k, dim=32)
     rows = (1000, 1400)
     ranking = topk(emb1, emb2[:4000], 10, csls=0).forward  # candidates of the right kind at a tenth of the cost
     beliefs = soft(ranking.indices, softmax(ranking.scores, 10.0))
-    from stea_fast.beliefs import transpose
+    from stea_fast.refinement.beliefs import transpose
 
     relations = align_relations(kg1, kg2, beliefs, transpose(beliefs, kg2.num_entities), backend=backend)
     part = ranking.indices[rows[0] : rows[1]]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
-from stea_fast import demo
+from stea_fast.encoders import demo
 
 COUNT = """
 import os, stea_fast as sf
-from stea_fast import demo
+from stea_fast.encoders import demo
 pair = sf.synthetic_pair(400, seed=0)
 candidates = demo.candidates(pair)
 def refine(n_threads):

@@ -10,7 +10,7 @@ from measure import machine_facts
 from paper import compute, store
 from paper.experiments import Cell
 from paper.runner import Runner
-from stea_fast.auditing import shuffled_test_links
+from stea_fast.evaluation.auditing import shuffled_test_links
 
 SAME_BITS = ("cpu", "python", "stea-fast", "numpy", "scipy", "numba", "torch")  # where these differ, bits may
 

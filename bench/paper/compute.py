@@ -18,10 +18,10 @@ from measure import machine_facts
 
 import stea_fast as sf
 from paper.experiments import DWY100K, SYNTHETIC, Cell
-from stea_fast.auditing import arrays_of
-from stea_fast.evaluation import pessimistic_ranks
-from stea_fast.rounds import Round, SelfTrainingResult
-from stea_fast.sealed import reveal
+from stea_fast.data.sealed import reveal
+from stea_fast.evaluation.auditing import arrays_of
+from stea_fast.evaluation.metrics import pessimistic_ranks
+from stea_fast.selftraining.history import Round, SelfTrainingResult
 
 DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
 DEMO_ENTITIES = 300

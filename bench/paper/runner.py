@@ -13,7 +13,7 @@ from inputs import MissingDataError
 
 from paper import compute, store
 from paper.experiments import Cell
-from stea_fast.rounds import Round
+from stea_fast.selftraining.history import Round
 
 
 class Runner:

@@ -87,21 +87,3 @@ def _automatic() -> ModuleType:
             return importlib.import_module(f"stea_fast._backends.{name}")
         logger.warning("stea_fast cannot use the %s backend: %s", name, found.detail)
     raise BackendUnavailable("no backend can run here; see `python -m stea_fast info`")
-
-
-def thread_count(n_threads: int | None) -> int:
-    """Threads to use: the argument, else `STEA_NUM_THREADS`, else the CPUs this process may run on."""
-    from stea_fast import _validate
-
-    if n_threads is None:
-        given = os.environ.get("STEA_NUM_THREADS")
-        if given is not None and not given.isdigit():
-            raise ValueError(f"STEA_NUM_THREADS must be a whole number, got {given!r}")
-        n_threads = int(given) if given else _available_cpus()
-    return _validate.count(n_threads, "n_threads", minimum=1, maximum=1024)
-
-
-def _available_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

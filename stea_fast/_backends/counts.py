@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from stea_fast.graph import KG
+from stea_fast.data.graph import KG
 
 
 @dataclass(frozen=True, eq=False)

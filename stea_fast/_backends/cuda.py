@@ -13,7 +13,7 @@ import numpy as np
 from stea_fast._backends import BackendUnavailable
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
-from stea_fast.graph import KG
+from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 try:
@@ -128,7 +128,8 @@ class Kernels:
 
 def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> Any:
     """The relation table on the default device; one serves both directions."""
-    from stea_fast._device.data import DeviceAlignment, DeviceGraph, Strengths
+    from stea_fast._backends.device_data import DeviceAlignment, Strengths
+    from stea_fast.data.device_graph import DeviceGraph
 
     device = _default_device()
     graphs = DeviceGraph.upload(kg1, device), DeviceGraph.upload(kg2, device)
@@ -172,7 +173,8 @@ def _default_device() -> Any:
 
 
 def _uploaded(source: KG, target: KG, beliefs: Beliefs) -> tuple[Kernels, tuple[Any, Any], Any]:
-    from stea_fast._device.data import DeviceBeliefs, DeviceGraph
+    from stea_fast._backends.device_data import DeviceBeliefs
+    from stea_fast.data.device_graph import DeviceGraph
 
     device = _default_device()
     graphs = DeviceGraph.upload(source, device), DeviceGraph.upload(target, device)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import stea_fast._core as _core
 from stea_fast._backends.counts import RelationCounts, scale_bits
-from stea_fast.graph import KG
+from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 Arrays = tuple[np.ndarray, ...]

@@ -17,7 +17,7 @@ import numpy as np
 from stea_fast._backends import numba_counts, numba_evidence, numba_proposals
 from stea_fast._backends.counts import RelationCounts, scale_bits, sum_by_key
 from stea_fast._backends.counts import containment as containment
-from stea_fast.graph import KG
+from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 BLOCKS_PER_THREAD = 16

@@ -19,7 +19,7 @@ import numpy as np
 
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
-from stea_fast.graph import KG
+from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 MIN_FACTOR = 1e-4

@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stea_fast.data.graph import KG
     from stea_fast.encoders.base import Encoder
-    from stea_fast.graph import KG
 
 __all__ = ["NAMES", "encoder_class", "make"]
 

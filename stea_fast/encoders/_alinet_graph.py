@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import coo_array
 
+from stea_fast.data.graph import KG
 from stea_fast.encoders._graph import Entries
-from stea_fast.graph import KG
 
 COMMON_PATTERNS = 5
 MAX_PATHS = 4_000_000  # paths held at a time

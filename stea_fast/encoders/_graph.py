@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stea_fast.graph import KG
+from stea_fast.data.graph import KG
 
 
 class Entries(NamedTuple):

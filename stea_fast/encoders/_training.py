@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from stea_fast import _memory, _validate
+from stea_fast._util import memory, validate
+from stea_fast.data.graph import KG
 from stea_fast.encoders._ops import flushed_denormals
 from stea_fast.encoders.base import Progress, TrainingError, check_pairs, check_seed, check_state
-from stea_fast.graph import KG
 
 
 class TrainedEncoder(abc.ABC):
@@ -61,11 +61,11 @@ class TrainedEncoder(abc.ABC):
     def fit(self, pairs: object, epochs: int, *, progress: Progress | None = None) -> None:
         """Train on pairs (m, 2) of a kg1 and a kg2 entity, with a new optimizer. See `base.Encoder`."""
         array = check_pairs(pairs, self.kg1, self.kg2) + np.array([0, self.kg1.num_entities])
-        total = _validate.count(epochs, "epochs", minimum=1)
+        total = validate.count(epochs, "epochs", minimum=1)
         if not self.warm_start:
             self.restart()
         joint = torch.from_numpy(array).to(self.device)
-        with flushed_denormals(), _memory.recycled():
+        with flushed_denormals(), memory.recycled():
             self._begin(joint)
             for epoch in range(total):
                 try:

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch.nn.functional import leaky_relu, normalize
 
+from stea_fast.data.graph import KG
 from stea_fast.encoders import _alinet_graph as structure
 from stea_fast.encoders._graph import joint_triples
 from stea_fast.encoders._ops import SparseMatrix, SymmetricPattern, joined_units
 from stea_fast.encoders._reflection import segment_softmax
 from stea_fast.encoders._training import TrainedEncoder
 from stea_fast.encoders.base import Progress, check_state
-from stea_fast.graph import KG
 
 BN = 1.001**-0.5  # batch normalisation in inference mode: mean 0, variance 1, epsilon 0.001
 RELATION_PAIRS = 3000  # triples of the relation loss per step, or 50 per relation where that is one or less each

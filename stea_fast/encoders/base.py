@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stea_fast import _validate
-from stea_fast.graph import KG
+from stea_fast._util import validate
+from stea_fast.data.graph import KG
 
 Progress = Callable[[int, int], object]
 
@@ -45,17 +45,17 @@ class TrainingError(RuntimeError):
 
 def check_pairs(pairs: Any, kg1: KG, kg2: KG) -> np.ndarray:
     """int64 (m, 2) with m ≥ 1, ids in range. An entity may occur more than once."""
-    array = _validate.columns(pairs, "pairs", 2)
+    array = validate.columns(pairs, "pairs", 2)
     if len(array) == 0:
         raise ValueError("pairs is empty: an encoder needs at least one (source, target) pair to train on")
-    _validate.in_range(array[:, 0], "pairs[:, 0]", kg1.num_entities, "source entities")
-    _validate.in_range(array[:, 1], "pairs[:, 1]", kg2.num_entities, "target entities")
+    validate.in_range(array[:, 0], "pairs[:, 0]", kg1.num_entities, "source entities")
+    validate.in_range(array[:, 1], "pairs[:, 1]", kg2.num_entities, "target entities")
     return array
 
 
 def check_seed(seed: Any) -> int:
     """A whole number that every random generator takes."""
-    return _validate.count(seed, "seed", maximum=2**63 - 1)
+    return validate.count(seed, "seed", maximum=2**63 - 1)
 
 
 def check_state(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

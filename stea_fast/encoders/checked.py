@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from stea_fast import _validate
-from stea_fast._arrays import to_numpy
-from stea_fast._progress import steps
+from stea_fast._util import validate
+from stea_fast._util.arrays import to_numpy
+from stea_fast._util.progress import steps
+from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Encoder
-from stea_fast.graph import KG
 
 
 def epochs_of(given: int | None, name: str, encoder: Any) -> int:
@@ -19,7 +19,7 @@ def epochs_of(given: int | None, name: str, encoder: Any) -> int:
     epochs = getattr(encoder, name, None) if given is None else given
     if epochs is None:
         raise ValueError(f"{name} must be given: the encoder {type(encoder).__name__} has no default")
-    return _validate.count(epochs, name)
+    return validate.count(epochs, name)
 
 
 def train(encoder: Encoder, pairs: np.ndarray, epochs: int, progress: bool | None) -> None:

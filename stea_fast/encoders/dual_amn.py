@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from stea_fast import _validate
+from stea_fast._util import validate
+from stea_fast.data.graph import KG
 from stea_fast.encoders import _negatives
 from stea_fast.encoders._graph import JointGraph
 from stea_fast.encoders._ops import SparseMatrix, dropout
 from stea_fast.encoders._reflection import Reflection
 from stea_fast.encoders._training import TrainedEncoder
-from stea_fast.graph import KG
 
 LAYERS = 2
 
@@ -90,7 +90,7 @@ class DualAMN(ReflectionEncoder):
     ) -> None:  # fmt: skip
         self.gamma, self.scale, self.batch_size = gamma, scale, batch_size
         self.num_negatives = (
-            None if num_negatives is None else _validate.count(num_negatives, "num_negatives", minimum=1)
+            None if num_negatives is None else validate.count(num_negatives, "num_negatives", minimum=1)
         )
         super().__init__(
             kg1, kg2, seed=seed, device=device, warm_start=warm_start, dim=dim, dropout=dropout,

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from scipy.sparse import coo_array
 
+from stea_fast.data.graph import KG
 from stea_fast.encoders._graph import Entries, joint_triples
 from stea_fast.encoders._ops import SparseMatrix
 from stea_fast.encoders._ranking import l1_ranking_loss
 from stea_fast.encoders._training import TrainedEncoder
-from stea_fast.graph import KG
 
 
 class GCNAlign(TrainedEncoder):

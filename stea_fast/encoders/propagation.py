@@ -14,9 +14,9 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from stea_fast import _validate
+from stea_fast._util import validate
+from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
-from stea_fast.graph import KG
 
 HOPS = 2
 BLOCK = 16  # random features of one relation dimension
@@ -55,10 +55,10 @@ class Propagation:
         self.warm_start = warm_start
         sizes = kg1.num_entities, kg2.num_entities
         fitting = min(DIM, int(VECTOR_BYTES / (4 * (HOPS + 1) * max(sizes))))
-        self.dim = _validate.count(max(1, fitting) if dim is None else dim, "dim", minimum=1)
+        self.dim = validate.count(max(1, fitting) if dim is None else dim, "dim", minimum=1)
         fitting = min(RELATION_DIM, int(EMBEDDING_BYTES / (4 * BLOCK * sum(sizes))))
         chosen = max(1, fitting) if relation_dim is None else relation_dim
-        self.relation_dim = _validate.count(chosen, "relation_dim", minimum=1)
+        self.relation_dim = validate.count(chosen, "relation_dim", minimum=1)
         self.pairs: np.ndarray | None = None
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:
@@ -83,7 +83,7 @@ class Propagation:
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continue from `state()`."""
-        pairs = _validate.columns(state.get("pairs", ()), "state['pairs']", 2)
+        pairs = validate.columns(state.get("pairs", ()), "state['pairs']", 2)
         check_state({**state, "pairs": pairs}, {"pairs": pairs})
         self.pairs = check_pairs(pairs, self.kg1, self.kg2) if len(pairs) else None
 

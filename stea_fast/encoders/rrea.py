@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from stea_fast.data.graph import KG
 from stea_fast.encoders._ops import dropout
 from stea_fast.encoders._ranking import l1_ranking_loss
 from stea_fast.encoders.dual_amn import ReflectionEncoder
-from stea_fast.graph import KG
 
 
 class RREA(ReflectionEncoder):

@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from stea_fast.formats import rdf, tables
+from stea_fast.formats import rdf, tabular
 from stea_fast.formats.streams import reading, split_suffixes
-from stea_fast.formats.table import Problems
 from stea_fast.formats.terms import unwrap
+from stea_fast.formats.triple_table import Problems
 
 LINK_FORMATS = ("tsv", "csv", "jsonl", "parquet", "arrow", "nt", "sssom")
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
@@ -34,6 +34,26 @@ class Link(NamedTuple):
     source: str
     target: str
     probability: float | None
+
+
+class LinkRow(NamedTuple):
+    """One source entity by its name.
+
+    Attributes:
+        source, target: original ids; the target is None where there is no counterpart.
+        probability: that the link is right; 1 for a seed, None where there is no link.
+        rank: of the target among the source's candidates, from 1; None where it is not among them.
+        agreement: who chose whom: "both" each other, "forward" the source the target, "backward" the target the
+            source, "none" (one-to-one links only); None where there is no link.
+        status: "seed", "link" or "no_counterpart".
+    """
+
+    source: str
+    target: str | None
+    probability: float | None
+    rank: int | None
+    agreement: str | None
+    status: str
 
 
 def link_format_of(path: Path, given: str | None = None) -> str:
@@ -88,11 +108,11 @@ def _json_lines(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[L
 
 
 def _arrow_links(stream: IO[bytes], path: Path, kind: str) -> Iterator[Link]:
-    table = tables.read_arrow(stream, path, kind)
-    places = tables.find_columns(table.column_names, _ENDS)
+    table = tabular.read_arrow(stream, path, kind)
+    places = tabular.find_columns(table.column_names, _ENDS)
     if places is None and table.num_columns != 2:
         raise ValueError(f"{path}: expected columns source and target; found {', '.join(table.column_names)}")
-    prob = tables.find_columns(table.column_names, [_PROBABILITY])
+    prob = tabular.find_columns(table.column_names, [_PROBABILITY])
     columns = [table.column(place).to_pylist() for place in [*(places or (0, 1)), *(prob or ())]]
     for number, row in enumerate(zip(*columns, strict=True), start=1):
         known = row[2] if len(row) > 2 else None
@@ -100,7 +120,7 @@ def _arrow_links(stream: IO[bytes], path: Path, kind: str) -> Iterator[Link]:
 
 
 def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) -> Iterator[Link]:
-    rows = tables.text_rows(stream, path, "csv" if kind == "csv" else "tsv", problems)
+    rows = tabular.text_rows(stream, path, "csv" if kind == "csv" else "tsv", problems)
     prefixes: dict[str, str] = {}
     first = next(rows, None)
     while kind == "sssom" and first is not None and first[1][0].startswith("#"):
@@ -108,7 +128,7 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
         first = next(rows, None)
     if first is None:
         return
-    places, prob = tables.find_columns(first[1], _ENDS), tables.find_columns(first[1], [_PROBABILITY])
+    places, prob = tabular.find_columns(first[1], _ENDS), tabular.find_columns(first[1], [_PROBABILITY])
     if places is None:
         rows, places, prob = chain([first], rows), [0, 1], None
     for line, row in rows:

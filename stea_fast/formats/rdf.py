@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from stea_fast.formats import terms
 from stea_fast.formats.streams import line_chunks
-from stea_fast.formats.table import Problems, TableBuilder, TripleTable
+from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
 
 _RDF_FORMATS = {"nt": "N_TRIPLES", "ttl": "TURTLE", "rdf": "RDF_XML"}
 _NOT_SIMPLE = (b'"', b"\r", b"\x0b", b"\x0c")  # literals, and what bytes.split() takes for a space but RDF does not

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from stea_fast.formats.table import MissingExtraError
+from stea_fast.formats.triple_table import MissingExtraError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSIONS = (".gz", ".zst")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from stea_fast.formats.table import MissingExtraError
+from stea_fast.formats.triple_table import MissingExtraError
 
 WRAPPER = "urn:stea-fast:n"
 _WRAPPED = b"<" + WRAPPER.encode()

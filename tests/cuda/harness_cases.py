@@ -13,9 +13,9 @@ from test_parity import problems as graph_problems
 from stea_fast import KG, Beliefs, Pair, RelationAlignment
 from stea_fast._backends import numba, reference
 from stea_fast._backends.counts import scale_bits
-from stea_fast.beliefs import soft
-from stea_fast.sealed import reveal
-from stea_fast.select import mutual_best
+from stea_fast.data.sealed import reveal
+from stea_fast.refinement.beliefs import soft
+from stea_fast.refinement.selection import mutual_best
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from test_parity import assert_close, problems
 
 import stea_fast as sf
-from stea_fast import _backends, demo, select
+from stea_fast import _backends
 from stea_fast._backends import reference
+from stea_fast.encoders import demo
+from stea_fast.refinement import selection
 
 torch = pytest.importorskip("torch", reason="the CUDA backend holds its arrays in torch tensors")
 NOT_ENOUGH, ILLEGAL_ADDRESS, INVALID_HANDLE = 2, 700, 400  # numbers of CUDA errors
@@ -32,7 +34,7 @@ def harness(builder):
     loader = importlib.util.spec_from_file_location("cuda_on_cpu._cuda", path)
     module = importlib.util.module_from_spec(loader)
     loader.loader.exec_module(module)
-    affected = ["stea_fast._cuda", "stea_fast._backends.cuda", "stea_fast.device_refinement"]
+    affected = ["stea_fast._cuda", "stea_fast._backends.cuda", "stea_fast.refinement.device.refinement"]
     with pytest.MonkeyPatch.context() as patch:
         for name in affected:
             patch.delitem(sys.modules, name, raising=False)
@@ -211,7 +213,7 @@ def test_mutual_best_is_that_of_the_selection(cuda):
     rankings = [tuple(map(torch.tensor, side)) for side in ((case.candidates, case.scores), case.back)]
     for dtype in (torch.float32, torch.float64):
         partner, value = kernels.mutual_best(*((ids, scores.to(dtype)) for ids, scores in rankings))
-        pairs, values = select.mutual_best((case.candidates, case.scores), case.back)
+        pairs, values = selection.mutual_best((case.candidates, case.scores), case.back)
         chosen = partner >= 0
         assert torch.nonzero(chosen)[:, 0].tolist() == pairs[:, 0].tolist()
         assert partner[chosen].tolist() == pairs[:, 1].tolist()
@@ -220,7 +222,8 @@ def test_mutual_best_is_that_of_the_selection(cuda):
 
 def evidence_arguments():
     """What `_cuda.evidence` takes, for a small case."""
-    from stea_fast._device.data import DeviceAlignment, DeviceBeliefs, DeviceGraph, Strengths
+    from stea_fast._backends.device_data import DeviceAlignment, DeviceBeliefs, Strengths
+    from stea_fast.data.device_graph import DeviceGraph
 
     case, cpu = star_case(6, seed=0), torch.device("cpu")
     graphs = [DeviceGraph.upload(kg, cpu) for kg in (case.kg1, case.kg2)]
@@ -323,7 +326,7 @@ def test_bad_candidates_are_refused_on_the_device(cuda, pair):
 
 
 def test_a_graph_is_uploaded_once(cuda, pair):
-    from stea_fast._device.data import DeviceGraph
+    from stea_fast.data.device_graph import DeviceGraph
 
     moved = pair.kg1.to("meta")
     assert moved == pair.kg1 and moved.indptr is not None

@@ -1,0 +1,134 @@
+"""What lies on the device beside the graphs: beliefs, and sparse matrices over pairs of relations."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stea_fast.data.device_graph import DeviceGraph
+from stea_fast.types import Beliefs, RelationAlignment
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Rows = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+class DeviceBeliefs(NamedTuple):
+    """`Beliefs` as tensors: int64 [n + 1], int32 [nnz], float32 [nnz]."""
+
+    indptr: Tensor
+    targets: Tensor
+    weights: Tensor
+
+    @classmethod
+    def upload(cls, beliefs: Beliefs, device: torch.device) -> DeviceBeliefs:
+        """Copy beliefs to a device."""
+        return cls(
+            *(torch.tensor(array, device=device) for array in (beliefs.indptr, beliefs.targets, beliefs.weights))
+        )
+
+    def download(self) -> Beliefs:
+        """Copy them back."""
+        return Beliefs(*(part.cpu().numpy() for part in self))
+
+
+class Sparse(NamedTuple):
+    """A sparse matrix: keys row * width + column, increasing, and values.
+
+    Attributes:
+        keys: int64 [nnz]
+        values: float32 [nnz]
+    """
+
+    keys: Tensor
+    values: Tensor
+    height: int
+    width: int
+
+    @classmethod
+    def upload(cls, matrix: csr_array, device: torch.device) -> Sparse:
+        """Copy a CSR matrix with sorted columns."""
+        height, width = matrix.shape
+        rows = np.repeat(np.arange(height, dtype=np.int64), np.diff(matrix.indptr))
+        keys = torch.tensor(rows * width + matrix.indices, device=device)
+        return cls(keys, torch.tensor(matrix.data, device=device), height, width)
+
+    def download(self) -> csr_array:
+        """Copy it back."""
+        from scipy.sparse import csr_array
+
+        rows, columns = np.divmod(self.keys.cpu().numpy(), self.width)
+        return csr_array((self.values.cpu().numpy(), (rows, columns)), shape=(self.height, self.width))
+
+    def transposed_keys(self) -> Tensor:
+        """The key of every value in the transposed matrix."""
+        return self.keys % self.width * self.height + self.keys // self.width
+
+
+class DeviceAlignment(RelationAlignment):
+    """A relation alignment on a device; its matrices come to the host when they are looked at."""
+
+    def __init__(self, sub12: Sparse, sub21: Sparse, default: float = 0.0) -> None:
+        self.device12, self.device21, self.default = sub12, sub21, default
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(2R1, 2R2), without a look at the matrices."""
+        return self.device12.height, self.device12.width
+
+    @cached_property
+    def sub12(self) -> csr_array:  # type: ignore[override]
+        """[2R1, 2R2], P(r ⊆ r')."""
+        return self.device12.download()
+
+    @cached_property
+    def sub21(self) -> csr_array:  # type: ignore[override]
+        """[2R2, 2R1], P(r' ⊆ r)."""
+        return self.device21.download()
+
+    @classmethod
+    def upload(cls, relations: RelationAlignment, device: torch.device) -> DeviceAlignment:
+        """Copy an alignment to a device, unless it is there."""
+        if isinstance(relations, DeviceAlignment) and relations.device12.keys.device == device:
+            return relations
+        return cls(Sparse.upload(relations.sub12, device), Sparse.upload(relations.sub21, device), relations.default)
+
+
+class Strengths(NamedTuple):
+    """Strengths of pairs of relations, seen from either graph: what `evidence` takes, see csrc/kernels/cuda/views.h."""
+
+    forward: Rows
+    backward: Rows
+
+    @classmethod
+    def of(cls, relations: DeviceAlignment, graph1: DeviceGraph, graph2: DeviceGraph) -> Strengths:
+        """Probability times inverse functionality, in float32 as in every backend."""
+        fun1, fun2 = graph1.inverse_functionality, graph2.inverse_functionality
+        sub12, sub21 = relations.device12, relations.device21
+        keys21 = sub21.transposed_keys()
+        keys = torch.unique(torch.cat([sub12.keys, keys21]))
+        r, r2 = keys // len(fun2), keys % len(fun2)
+        values = torch.zeros((len(keys), 2), dtype=torch.float32, device=keys.device)
+        values[torch.searchsorted(keys, keys21), 0] = sub21.values
+        values[torch.searchsorted(keys, sub12.keys), 1] = sub12.values
+        values *= torch.stack([fun1[r], fun2[r2]], dim=1)
+        default = np.float32(relations.default).item()
+        flipped, order = torch.sort(r2 * len(fun1) + r)
+        return cls(
+            _rows(keys, values, len(fun1), len(fun2), default * fun1, default * fun2),
+            _rows(flipped, values[order].flip(1), len(fun2), len(fun1), default * fun2, default * fun1),
+        )
+
+
+def _rows(keys: Tensor, values: Tensor, height: int, width: int, *defaults: Tensor) -> Any:
+    return (indptr_of(keys, height, width), (keys % width).int(), values.contiguous(), *defaults)
+
+
+def indptr_of(keys: Tensor, num_rows: int, width: int = 1) -> Tensor:
+    """int64 [num_rows + 1]: where the rows begin in increasing keys row * width + column."""
+    return torch.searchsorted(keys, torch.arange(num_rows + 1, device=keys.device) * width)

@@ -1,0 +1,1 @@
+"""Small helpers that know nothing of knowledge graphs: arrays, files, memory, progress, checks of arguments."""

@@ -1,0 +1,128 @@
+"""Checks of what users pass in. Every error names the argument, what was expected and what came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util.arrays import to_numpy
+
+MAX_ID = np.iinfo(np.int32).max
+
+
+def integers(value: Any, name: str) -> np.ndarray:
+    """An integer array of any width, as int64. Floats are refused, not rounded."""
+    array = to_numpy(value, name)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} holds {array.max()}, which does not fit into 64 signed bits")
+    return array.astype(np.int64, copy=False)
+
+
+def columns(value: Any, name: str, width: int) -> np.ndarray:
+    """An (n, width) integer array; an empty input of any shape becomes (0, width)."""
+    array = integers(value, name)
+    if array.size == 0 and array.ndim <= 2:
+        return array.reshape(0, width)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} must have shape (n, {width}), got {array.shape}")
+    return array
+
+
+def in_range(array: np.ndarray, name: str, limit: int, what: str) -> None:
+    """Every element in [0, limit)."""
+    if array.size == 0:
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < 0:
+        raise ValueError(f"{name} holds {low}: {what} must not be negative")
+    if high >= limit:
+        raise ValueError(f"{name} holds {high}, but there are only {limit} {what} (0 to {limit - 1})")
+
+
+def count(value: Any, name: str, *, minimum: int = 0, maximum: int = MAX_ID) -> int:
+    """A whole number in [minimum, maximum]."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
+    if not minimum <= value <= maximum:
+        raise ValueError(f"{name} must be between {minimum} and {maximum}, got {value}")
+    return int(value)
+
+
+def number(value: Any, name: str, *, minimum: float = -np.inf, maximum: float = np.inf) -> float:
+    """A finite number in [minimum, maximum]."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    if not (np.isfinite(value) and minimum <= value <= maximum):
+        raise ValueError(f"{name} must be a finite number between {minimum} and {maximum}, got {value}")
+    return float(value)
+
+
+def choice(value: Any, name: str, options: tuple[str, ...]) -> str:
+    """One of the named options."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
+    return value
+
+
+def links(value: Any, name: str, num_sources: int, num_targets: int) -> np.ndarray:
+    """One-to-one (source, target) pairs, int64 (n, 2)."""
+    pairs = columns(value, name, 2)
+    for column, limit, side in ((0, num_sources, "source"), (1, num_targets, "target")):
+        in_range(pairs[:, column], f"{name}[:, {column}]", limit, f"{side} entities")
+        ids, counts = np.unique(pairs[:, column], return_counts=True)
+        if counts.size and counts.max() > 1:
+            twice = int(ids[counts.argmax()])
+            raise ValueError(f"{name} links {side} entity {twice} {counts.max()} times; each entity may have one link")
+    return pairs
+
+
+def ranking(
+    indices: Any, scores: Any, name: str, num_rows: int | None, num_targets: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates of every row: int32 [n, k] (-1 = none) and float32 [n, k] (-inf where none), best first.
+
+    `num_rows` None means any number of rows.
+    """
+    ids = integers(indices, f"{name}.indices")
+    values = to_numpy(scores, f"{name}.scores")
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"{name}.scores must hold numbers, got dtype {values.dtype}")
+    if ids.ndim != 2 or (num_rows is not None and len(ids) != num_rows):
+        rows = "n" if num_rows is None else num_rows
+        raise ValueError(f"{name}.indices must have shape ({rows}, k), a row per entity; got {ids.shape}")
+    if values.shape != ids.shape:
+        raise ValueError(f"{name}.scores must have the shape of indices, {ids.shape}; got {values.shape}")
+    _candidate_ids(ids, f"{name}.indices", num_targets)
+    present = ids >= 0
+    given = values
+    with np.errstate(over="ignore"):
+        values = np.where(present, given, -np.inf).astype(np.float32)
+    if not np.isfinite(values[present]).all():
+        row, column = np.argwhere(present & ~np.isfinite(values))[0]
+        raise ValueError(f"{name}.scores[{row}, {column}] is {given[row, column]}; scores must be finite in float32")
+    if (values[:, 1:] > values[:, :-1]).any():
+        order = np.argsort(-values, axis=1, kind="stable")
+        ids, values = np.take_along_axis(ids, order, axis=1), np.take_along_axis(values, order, axis=1)
+    return np.ascontiguousarray(ids, dtype=np.int32), values
+
+
+def _candidate_ids(ids: np.ndarray, name: str, num_targets: int) -> None:
+    if ids.size == 0:
+        raise ValueError(f"{name} is empty, with shape {ids.shape}; at least one candidate per row is needed")
+    if ids.min() < -1:
+        raise ValueError(f"{name} holds {ids.min()}: candidates must not be negative, except -1 for none")
+    most = int((ids >= 0).sum(axis=1).max())
+    if most > num_targets:
+        raise ValueError(f"{name} has rows of {most} candidates, but there are only {num_targets} targets")
+    if ids.max() >= num_targets:
+        raise ValueError(f"{name} holds {ids.max()}, but there are only {num_targets} targets (0 to {num_targets - 1})")
+    ordered = np.sort(ids, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    if twice.any():
+        row, column = np.argwhere(twice)[0]
+        raise ValueError(f"{name}[{row}] holds candidate {ordered[row, column + 1]} twice")

@@ -1,0 +1,1 @@
+"""From a pair of graphs to links with calibrated probabilities, and to the files that hold them."""

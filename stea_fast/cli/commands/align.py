@@ -1,0 +1,103 @@
+"""`stea-fast align`: from two files of triples to links."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stea_fast.alignment.api import CALIBRATIONS, align
+from stea_fast.cli import inputs
+from stea_fast.cli.console import Console, UsageError
+from stea_fast.cli.exit_codes import OK
+from stea_fast.data.dataset_folders import load_pair
+from stea_fast.data.files import make_pair
+from stea_fast.data.pair import Pair
+from stea_fast.selftraining.history import Round
+from stea_fast.selftraining.loop import PRESETS
+
+HELP = "align two graphs: from files of triples and a few known links to links for every entity"
+EXAMPLES = """examples:
+  stea-fast align a.nt b.ttl --seeds seeds.tsv --out links.tsv
+  stea-fast align a.tsv.gz b.parquet --seeds seeds.csv --out links.sssom.tsv --report report.html
+  stea-fast align DBP15K/zh_en --seed-fraction 0.3 --out links.nt --preset full"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "graphs", type=Path, nargs="+", metavar="GRAPH", help="two files of triples, or a dataset folder"
+    )
+    parser.add_argument("--seeds", type=Path, metavar="FILE", help="known links: two columns of ids")
+    parser.add_argument("--gold", type=Path, metavar="FILE", help="true links, only to judge the result")
+    parser.add_argument("--seed-fraction", type=float, default=0.3, help="of a folder's links (default: %(default)s)")
+    inputs.add_output_options(parser)
+    group = parser.add_argument_group("method")
+    group.add_argument("--preset", choices=tuple(PRESETS), default="fast", help="fast (no training) or full (Dual-AMN)")
+    group.add_argument("--rounds", type=int, help="rounds of self-training (default: the preset's)")
+    group.add_argument(
+        "--calibration", choices=CALIBRATIONS, default="auto", help="of the probabilities (default: auto)"
+    )
+    group.add_argument("--seed", type=int, default=0, help="of all random choices (default: %(default)s)")
+    group.add_argument("--device", default="cpu", help="of the encoder: cpu or cuda (default: %(default)s)")
+    group.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="continue there after an interruption")
+    inputs.add_graph_options(parser)
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Align."""
+    inputs.check_outputs(given)
+    pair = _pair(given, console)
+    options: dict[str, Any] = {"rounds": given.rounds, "device": given.device, "checkpoint": given.checkpoint}
+    console.note(
+        f"aligning with {len(pair.train):,} seeds" + ("" if given.calibration == "none" else ", calibrating first")
+    )
+    alignment = align(
+        pair, preset=given.preset, min_prob=given.min_prob, one_to_one=given.one_to_one, seed=given.seed,
+        calibration=given.calibration, progress=console.progress, callbacks=[_Rounds(given, console)], **options,
+    )  # fmt: skip
+    inputs.write_outputs(alignment, given)
+    facts, text = inputs.summary(alignment, given)
+    judged = alignment.quality()
+    if judged is not None:
+        facts["quality"] = judged.as_dict()
+        text = f"{judged}\n{text}"
+    console.result(facts, text)
+    return OK
+
+
+def _pair(given: argparse.Namespace, console: Console) -> Pair:
+    if len(given.graphs) == 1 and given.graphs[0].is_dir():
+        return load_pair(given.graphs[0], given.seed_fraction, given.seed)
+    if len(given.graphs) == 1 and not given.graphs[0].exists():
+        raise FileNotFoundError(f"{given.graphs[0]} does not exist")
+    if len(given.graphs) != 2:
+        raise UsageError(f"expected two files of triples or one dataset folder, got {len(given.graphs)} paths")
+    if given.seeds is None:
+        raise UsageError("--seeds is missing: a file of known links, two columns of ids")
+    graphs = inputs.read_graphs(given, console)
+    seeds = inputs.read_known(given.seeds, graphs, given, console)
+    judged: Any = ()
+    if given.gold is not None:
+        gold = inputs.read_known(given.gold, graphs, given, console)
+        judged = gold[~np.isin(gold[:, 0], seeds[:, 0]) & ~np.isin(gold[:, 1], seeds[:, 1])]
+    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in given.graphs))
+
+
+class _Rounds:
+    """A line for every round of every run, with the time that is left of the run."""
+
+    def __init__(self, given: argparse.Namespace, console: Console) -> None:
+        self.total = PRESETS[given.preset]["rounds"] if given.rounds is None else given.rounds
+        self.console, self.run = console, 0
+
+    def __call__(self, done: Round) -> None:
+        self.run += done.number == 0
+        seconds = sum(done.seconds.values())
+        left = seconds * (self.total - done.number)
+        self.console.note(
+            f"run {self.run}, round {done.number} of {self.total}: {done.num_pairs:,} pairs in {seconds:.1f} s"
+            + (f", at most {left:.0f} s left" if left else "")
+        )

@@ -1,0 +1,130 @@
+"""`stea-fast refine`: check the guesses of an encoder of your own, given as candidates or as embeddings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from stea_fast.alignment.api import Alignment, both_ways, link_table
+from stea_fast.alignment.calibration import Confidence
+from stea_fast.cli import inputs
+from stea_fast.cli.console import Console, UsageError
+from stea_fast.cli.exit_codes import OK
+from stea_fast.data.files import make_pair, name_index
+from stea_fast.data.graph import KG
+from stea_fast.formats.links import Link, read_link_rows
+from stea_fast.formats.triples import Problems
+from stea_fast.refinement.api import refine
+from stea_fast.search.topk import topk
+from stea_fast.selftraining.history import SelfTrainingResult
+from stea_fast.types import Ranking, TopK
+
+HELP = "check the candidates or embeddings of your own encoder against the graphs"
+EXAMPLES = """examples:
+  stea-fast refine a.nt b.nt --seeds seeds.tsv --candidates candidates.tsv --out links.tsv
+  stea-fast refine a.nt b.nt --seeds seeds.tsv --embeddings a.npy b.npy --entities a.txt b.txt --out links.tsv
+
+candidates: columns source, target, score; embeddings: a row per line of the file of entities."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("graphs", type=Path, nargs=2, metavar="GRAPH", help="two files of triples")
+    parser.add_argument("--seeds", type=Path, metavar="FILE", help="known links: two columns of ids")
+    parser.add_argument("--candidates", type=Path, metavar="FILE", help="guesses: columns source, target, score")
+    parser.add_argument("--embeddings", type=Path, nargs=2, metavar="NPY", help="matrices, a row per entity")
+    parser.add_argument("--entities", type=Path, nargs=2, metavar="TXT", help="the entity of every row, one per line")
+    parser.add_argument("--k", type=int, default=10, help="candidates from embeddings (default: %(default)s)")
+    inputs.add_output_options(parser)
+    inputs.add_graph_options(parser)
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Refine."""
+    if (given.candidates is None) == (given.embeddings is None):
+        raise UsageError("give either --candidates or --embeddings with --entities")
+    if given.embeddings is not None and given.entities is None:
+        raise UsageError("--embeddings needs --entities: two files that name the entity of every row")
+    inputs.check_outputs(given)
+    graphs = inputs.read_graphs(given, console)
+    seeds = np.zeros((0, 2), dtype=np.int64)
+    if given.seeds is not None:
+        seeds = inputs.read_known(given.seeds, graphs, given, console)
+    found = _from_embeddings(given, graphs) if given.candidates is None else _from_file(given, graphs, console)
+    refined = refine(found, *graphs, seeds=seeds)
+    pair = make_pair(*graphs, seeds, name=" ".join(path.name for path in given.graphs))
+    confidence = Confidence(note="not calibrated: the encoder is not at hand to be run without some seeds")
+    links = link_table(pair, both_ways(refined), confidence, min_prob=given.min_prob, one_to_one=given.one_to_one)
+    result = SelfTrainingResult((), refined.pairs, refined.pair_probs, found, refined, (None, None))
+    settings = {"min_prob": given.min_prob, "one_to_one": given.one_to_one}
+    alignment = Alignment(pair, links, confidence, result, settings)
+    inputs.write_outputs(alignment, given)
+    console.result(*inputs.summary(alignment, given))
+    return OK
+
+
+def _from_file(given: argparse.Namespace, graphs: tuple[KG, KG], console: Console) -> TopK:
+    problems = Problems(given.strict)
+    rows = read_link_rows(given.candidates, problems)
+    pairs, scores = _known_rows(rows, given.candidates, graphs, problems)
+    console.problems(problems, f"of {len(rows):,} candidates of {given.candidates}")
+    if not len(pairs):
+        raise ValueError(f"{given.candidates} holds no candidate between entities of the two graphs")
+    forward = _ranking(pairs, scores, graphs[0].num_entities)
+    return TopK(forward, _ranking(pairs[:, ::-1], scores, graphs[1].num_entities), engine="given")
+
+
+def _known_rows(
+    rows: list[Link], path: Path, graphs: tuple[KG, KG], problems: Problems
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct pairs of ids and their scores."""
+    index1, index2 = (name_index(kg) for kg in graphs)
+    found: dict[tuple[int, int], float] = {}
+    for line, source, target, score in rows:
+        e, e2 = index1.get(source), index2.get(target)
+        if e is None or e2 is None:
+            problems.add(f"{path}:{line}", f"{source if e is None else target} is not an entity of its graph")
+        elif score is None or not np.isfinite(score):
+            problems.add(f"{path}:{line}", "expected a third column with a score")
+        else:
+            found[e, e2] = max(score, found.get((e, e2), -np.inf))
+    pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)
+    return pairs, np.fromiter(found.values(), dtype=np.float32, count=len(found))
+
+
+def _ranking(pairs: np.ndarray, scores: np.ndarray, num_rows: int) -> Ranking:
+    """[num_rows, k] of the pairs' second entities, best first, as wide as the longest row."""
+    order = np.lexsort((-scores, pairs[:, 0]))
+    rows = pairs[order, 0]
+    starts = np.searchsorted(rows, rows)
+    column = np.arange(len(rows)) - starts
+    indices = np.full((num_rows, int(column.max()) + 1), -1, dtype=np.int32)
+    values = np.zeros(indices.shape, dtype=np.float32)
+    indices[rows, column], values[rows, column] = pairs[order, 1], scores[order]
+    return Ranking(indices, values)
+
+
+def _from_embeddings(given: argparse.Namespace, graphs: tuple[KG, KG]) -> TopK:
+    matrices = [
+        _rows_by_entity(*paths, kg)
+        for paths, kg in zip(zip(given.embeddings, given.entities, strict=True), graphs, strict=True)
+    ]
+    return topk(matrices[0], matrices[1], min(given.k, *(kg.num_entities for kg in graphs)))
+
+
+def _rows_by_entity(path: Path, names: Path, kg: KG) -> np.ndarray:
+    """float32 [num_entities, d]: the matrix in the order of the graph's entities."""
+    try:
+        matrix = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{path} is not a .npy file of numbers: {error}") from None
+    listed = names.read_text(encoding="utf-8").splitlines()
+    if matrix.ndim != 2 or len(matrix) != len(listed):
+        raise ValueError(f"{path} must have a row for each of the {len(listed):,} lines of {names}, got {matrix.shape}")
+    rows = {name: row for row, name in enumerate(listed)}
+    absent = [kg.entity_label(e) for e in range(kg.num_entities) if kg.entity_label(e) not in rows]
+    if absent:
+        raise ValueError(f"{names} lacks {len(absent):,} entities of the graph, such as {absent[0]}")
+    return matrix[[rows[kg.entity_label(e)] for e in range(kg.num_entities)]].astype(np.float32)

@@ -1,0 +1,50 @@
+"""What commands say: notes and errors for the user, and the result."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from stea_fast.formats.triples import Problems
+
+
+class UsageError(Exception):
+    """The command line is wrong in a way that the parser cannot see."""
+
+
+class Console:
+    """Notes for the user on stderr, the result on stdout."""
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet, self.as_json = quiet, as_json
+
+    @property
+    def progress(self) -> bool:
+        """Whether long steps show how far they are: a bar on a terminal, plain lines elsewhere."""
+        return not self.quiet
+
+    def note(self, text: str) -> None:
+        """Something worth knowing on the way."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def problems(self, problems: Problems, what: str) -> None:
+        """How much was left out, and the first few cases."""
+        if problems.count:
+            self.note(f"warning: {problems.count:,} {what} left out (--strict stops at the first), such as")
+            for text in problems.first:
+                self.note(f"  {text}")
+        if problems.dropped_literals:
+            self.note(
+                f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes them entities)"
+            )
+
+    def result(self, facts: dict[str, Any], text: str) -> None:
+        """The outcome: text, or with --json one object."""
+        print(json.dumps(facts, indent=2, ensure_ascii=False) if self.as_json else text)
+
+
+def print_error(text: object) -> None:
+    """One line that says what to do."""
+    print(f"error: {' '.join(str(text).split())}", file=sys.stderr)

@@ -1,0 +1,14 @@
+"""How commands end."""
+
+from __future__ import annotations
+
+OK, BAD_INPUT, BAD_USAGE, CANNOT_WRITE, MISSING_PACKAGE, AUDIT_FAILED = range(6)
+INTERRUPTED, TERMINATED = 130, 143
+EXPLAINED = """exit codes:
+  0    done
+  1    the input cannot be used: a file is missing, malformed or empty
+  2    the command line is wrong
+  3    the output cannot be written; what was there before is untouched
+  4    an optional package is missing; the message is the command that installs it
+  5    an audit failed: the run depends on test links
+  130  interrupted; 143 terminated; nothing half-written is left"""

@@ -1,0 +1,100 @@
+"""Options and steps that several commands share: graphs and seeds by name, and where results go."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util.atomic import check_writable
+from stea_fast.cli.console import Console, UsageError
+from stea_fast.data.files import graph_of, links_by_name
+from stea_fast.data.graph import KG
+from stea_fast.formats.links import LINK_FORMATS, link_format_of, read_link_rows
+from stea_fast.formats.triples import FORMATS, LITERALS, Problems, read_triples
+
+
+def add_graph_options(parser: argparse.ArgumentParser) -> None:
+    """How graphs are read."""
+    group = parser.add_argument_group("reading")
+    group.add_argument("--format1", choices=FORMATS, help="format of the first graph (default: by its suffix)")
+    group.add_argument("--format2", choices=FORMATS, help="format of the second graph")
+    group.add_argument("--literals", choices=LITERALS, default="drop", help="of RDF: leave out (default) or keep")
+    group.add_argument("--strict", action="store_true", help="stop at the first malformed line or unknown entity")
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Where results go, and what counts as a link."""
+    group = parser.add_argument_group("results")
+    group.add_argument("--out", type=Path, required=True, metavar="FILE", help="links; the suffix gives the format")
+    group.add_argument("--format", choices=LINK_FORMATS, help="format of --out and --relations, if not by suffix")
+    group.add_argument("--relations", type=Path, metavar="FILE", help="also write the relation alignment")
+    group.add_argument("--report", type=Path, metavar="FILE.html", help="also write a page to look at")
+    group.add_argument("--min-prob", type=float, default=0.5, help="least probability of a link (default: %(default)s)")
+    group.add_argument("--one-to-one", action="store_true", help="link no target twice (maximum-weight matching)")
+
+
+def check_outputs(given: argparse.Namespace) -> None:
+    """Refuse what cannot be written before the work begins."""
+    if not 0.0 <= given.min_prob <= 1.0:
+        raise UsageError(f"--min-prob must be between 0 and 1, got {given.min_prob}")
+    for path in (given.out, given.relations):
+        if path is not None:
+            link_format_of(path, given.format)
+    for path in (given.out, given.relations, given.report):
+        if path is not None:
+            check_writable(path)
+
+
+def read_graphs(given: argparse.Namespace, console: Console) -> tuple[KG, KG]:
+    """Both graphs, each numbered in a random order of its own (see `read_pair`)."""
+    return tuple(  # type: ignore[return-value]
+        _read_graph(path, kind, side, given, console)
+        for side, (path, kind) in enumerate(zip(given.graphs, (given.format1, given.format2), strict=True), start=1)
+    )
+
+
+def _read_graph(path: Path, kind: str | None, side: int, given: argparse.Namespace, console: Console) -> KG:
+    table = read_triples(path, format=kind, literals=given.literals, strict=given.strict)
+    console.problems(table.problems, f"malformed lines of {path}")
+    kg = graph_of(table, [getattr(given, "seed", 0), side])
+    console.note(f"{path}: {kg}")
+    return kg
+
+
+def read_known(path: Path, graphs: tuple[KG, KG], given: argparse.Namespace, console: Console) -> np.ndarray:
+    """int64 [m, 2]: links of a file in the ids of the graphs; at least one."""
+    problems = Problems(given.strict)
+    rows = read_link_rows(path, problems)
+    links = links_by_name(rows, path, *graphs, problems)
+    console.problems(problems, f"of {len(rows):,} links of {path}")
+    if not len(links):
+        first = f"; the first problem is {problems.first[0]}" if problems.first else ""
+        raise ValueError(f"{path} holds no link between entities of the two graphs{first}")
+    return links
+
+
+def write_outputs(alignment: Any, given: argparse.Namespace) -> None:
+    """All files that were asked for, the links last: where they are, all is there."""
+    alignment.settings["command"] = given.command_line
+    if given.report is not None:
+        alignment.write_report(given.report)
+    if given.relations is not None:
+        alignment.write_relations(given.relations, format=given.format)
+    alignment.write_links(given.out, format=given.format)
+
+
+def summary(alignment: Any, given: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Counts and files, as an object and as text."""
+    links = alignment.links
+    counts = {status: links.count(status) for status in ("seed", "link", "no_counterpart")}
+    files = {name: str(getattr(given, name)) for name in ("out", "relations", "report") if getattr(given, name)}
+    alone = counts["no_counterpart"]
+    lines = [
+        f"{counts['link']:,} links, {counts['seed']:,} seeds, {alone:,} entities without counterpart",
+        f"probabilities: {alignment.confidence.note}",
+        *(f"{name:10}{path}" for name, path in files.items()),
+    ]
+    return {"counts": counts, "confidence": alignment.confidence.note, "files": files}, "\n".join(lines)

@@ -1,0 +1,124 @@
+"""Your own files and graphs as a `Pair`: two graphs, and the links you know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util import validate
+from stea_fast.data import splits
+from stea_fast.data.graph import KG
+from stea_fast.data.pair import Pair
+from stea_fast.data.sealed import seal
+from stea_fast.formats.links import Link, read_link_rows
+from stea_fast.formats.triples import Problems, TripleTable, read_triples
+
+AnyPath = str | os.PathLike[str]
+
+
+def read_graph(
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    literals: str = "drop",
+    strict: bool = False,
+    permutation_seed: int | Sequence[int] | None = None,
+) -> KG:
+    """A graph from a file of triples; the names of its entities and relations are those of the file.
+
+    Args:
+        path: N-Triples, Turtle, RDF/XML, TSV, CSV, Parquet or Arrow, also compressed by gzip or zstd.
+        format: "nt", "ttl", "rdf", "tsv", "csv", "parquet" or "arrow"; default: by the suffix of the file's name.
+        literals: of RDF: "drop" leaves out triples whose object is a literal, "keep" makes entities of literals.
+        strict: whether a malformed line is an error; otherwise it is left out.
+        permutation_seed: number the entities in a random order; None keeps the order of the file.
+    """
+    return graph_of(read_triples(path, format=format, literals=literals, strict=strict), permutation_seed)
+
+
+def graph_of(table: TripleTable, permutation_seed: int | Sequence[int] | None = None) -> KG:
+    """The graph of a table of triples."""
+    if permutation_seed is None:
+        return KG.from_table(table)
+    old_of_new = np.random.default_rng(permutation_seed).permutation(len(table.entities))
+    new_of_old = np.argsort(old_of_new)
+    head, relation, tail = table.triples.T
+    triples = np.stack([new_of_old[head], relation, new_of_old[tail]], axis=1)
+    return KG.from_table(replace(table, triples=triples, entities=table.entities.take(old_of_new)))
+
+
+def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, strict: bool = False) -> np.ndarray:
+    """int64 [m, 2]: the links of a file, by the names of the graphs' entities.
+
+    Unknown entities, and second links of an entity, are left out; with `strict` they are errors.
+    """
+    problems = Problems(strict)
+    path = Path(path)
+    return links_by_name(read_link_rows(path, problems, format=format), path, kg1, kg2, problems)
+
+
+def links_by_name(rows: list[Link], path: Path, kg1: KG, kg2: KG, problems: Problems) -> np.ndarray:
+    """The links of a file in the ids of two graphs; what cannot be used is noted in `problems`."""
+    index1, index2 = name_index(kg1), name_index(kg2)
+    found: dict[int, int] = {}
+    taken: dict[int, int] = {}
+    for line, source, target, _ in rows:
+        e, e2 = index1.get(source), index2.get(target)
+        if e is None or e2 is None:
+            name, which = (source, "first") if e is None else (target, "second")
+            problems.add(f"{path}:{line}", f"{name} is no entity of the {which} graph")
+        elif found.get(e, e2) != e2 or taken.get(e2, e) != e:
+            twice = source if e in found else target
+            problems.add(f"{path}:{line}", f"{twice} has another link already; links must be one-to-one")
+        else:
+            found[e], taken[e2] = e2, e
+    return np.array(list(found.items()), dtype=np.int64).reshape(-1, 2)
+
+
+def name_index(kg: KG) -> dict[str, int]:
+    """Entity by name, or by id as text where there are no names."""
+    names: Iterable[str] = map(str, range(kg.num_entities)) if kg.entity_names is None else kg.entity_names
+    return {name: entity for entity, name in enumerate(names)}
+
+
+def make_pair(kg1: KG, kg2: KG, seeds: Any, *, test: Any = (), name: str = "") -> Pair:
+    """Two graphs and known links, (m, 2) of entity ids, as a `Pair`; `test` links only serve to judge the result."""
+    for kg, argument in ((kg1, "kg1"), (kg2, "kg2")):
+        if not isinstance(kg, KG):
+            raise TypeError(f"{argument} must be a KG, got {type(kg).__name__}")
+    train = validate.links(seeds, "seeds", kg1.num_entities, kg2.num_entities)
+    judged = validate.links(test, "test", kg1.num_entities, kg2.num_entities)
+    links = seal(np.concatenate([train, judged]))
+    return Pair(kg1, kg2, links, train, seal(judged), np.zeros((0, 2), dtype=np.int64), name=name)
+
+
+def read_pair(
+    source: AnyPath,
+    target: AnyPath,
+    seeds: AnyPath,
+    *,
+    literals: str = "drop",
+    strict: bool = False,
+    permutation_seed: int = 0,
+) -> Pair:
+    """Two files of triples and a file of known links as a `Pair` without test links.
+
+    Args:
+        source, target: the graphs, as in `read_graph`.
+        seeds: links by name: TSV or CSV with two columns, or any format that is written.
+        literals, strict: as in `read_graph` and `read_links`.
+        permutation_seed: each graph's entities are numbered in a random order of their own: files often list
+            both graphs in the same order, and whatever breaks a tie by id would then read the answer.
+    """
+    seed = splits.check_seed(permutation_seed, "permutation_seed")
+    kg1, kg2 = (
+        read_graph(path, literals=literals, strict=strict, permutation_seed=[seed, side + 1])
+        for side, path in enumerate((source, target))
+    )
+    name = f"{Path(source).name} {Path(target).name}"
+    return make_pair(kg1, kg2, read_links(seeds, kg1, kg2, strict=strict), name=name)

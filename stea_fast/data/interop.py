@@ -1,0 +1,122 @@
+"""Constructors of `KG` from the graphs of other libraries, none of which is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stea_fast._util import validate
+from stea_fast._util.arrays import to_numpy
+from stea_fast.formats.tabular import HEADER
+from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
+from stea_fast.name_table import NameTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class FromOtherLibraries:
+    """What `KG` inherits. None of the libraries is imported: their graphs are read through their own methods."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_pandas(cls, frame: Any, columns: Sequence[Any] | None = None) -> Self:
+        """A graph from a pandas DataFrame: `columns` (default: head, relation, tail, or the first three)."""
+        return cls.from_table(_table_from_pandas(frame, columns))
+
+    @classmethod
+    def from_networkx(cls, graph: Any, relation: str = "relation") -> Self:
+        """A graph from a NetworkX graph; an edge's relation is that attribute, or its key in a multigraph."""
+        return cls.from_table(_table_from_networkx(graph, relation))
+
+    @classmethod
+    def from_rdflib(cls, graph: Any, literals: str = "drop") -> Self:
+        """A graph from an rdflib Graph; `literals="keep"` makes entities of literals."""
+        return cls.from_table(_table_from_rdflib(graph, literals))
+
+    @classmethod
+    def from_pykeen(cls, factory: Any) -> Self:
+        """A graph from a PyKEEN TriplesFactory, with its ids and labels."""
+        return cls.from_table(_table_from_pykeen(factory))
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> Self:
+        """A graph from PyTorch Geometric `Data` with `edge_index` and `edge_type`, with its ids."""
+        return cls(*_arrays_from_pyg(data))  # type: ignore[call-arg]
+
+    @classmethod
+    def from_table(cls, table: TripleTable) -> Self:
+        """A graph from a `stea_fast.formats.triples.TripleTable`."""
+        names = {"entity_names": table.entities, "relation_names": table.relations}
+        return cls(table.triples, len(table.entities), len(table.relations), **names)  # type: ignore[call-arg]
+
+
+def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None) -> TripleTable:
+    """A row per triple; columns head, relation, tail, those named, or the first three."""
+    if columns is None:
+        columns = HEADER if set(HEADER) <= set(frame.columns) else list(frame.columns)[:3]
+    if len(columns) != 3:
+        raise ValueError(f"columns must name head, relation and tail; got {list(columns)}")
+    absent = [column for column in columns if column not in frame.columns]
+    if absent:
+        raise ValueError(f"the frame has no column {absent[0]!r}; it has {list(frame.columns)}")
+    if frame[list(columns)].isna().any(axis=None):
+        raise ValueError("the frame holds missing values: every head, relation and tail needs a name")
+    return _of_rows(zip(*(frame[column].tolist() for column in columns), strict=True))
+
+
+def _table_from_networkx(graph: Any, relation: str) -> TripleTable:
+    """A triple per edge; its relation is the attribute of the edge, or else its key in a multigraph."""
+    if graph.is_multigraph():
+        edges = ((u, data.get(relation, key), v) for u, v, key, data in graph.edges(keys=True, data=True))
+    else:
+        edges = ((u, data.get(relation, relation), v) for u, v, data in graph.edges(data=True))
+    return _of_rows(edges, graph.nodes)
+
+
+def _table_from_rdflib(graph: Any, literals: str) -> TripleTable:
+    """The triples of an rdflib graph; a literal is written as in N-Triples."""
+    validate.choice(literals, "literals", ("drop", "keep"))
+    problems = Problems()
+    rows = []
+    for triple in graph:
+        if type(triple[2]).__name__ == "Literal" and literals == "drop":
+            problems.dropped_literals += 1
+        else:
+            rows.append([_rdflib_name(term) for term in triple])
+    return _of_rows(sorted(rows), problems=problems)  # rdflib has no order of its own
+
+
+def _rdflib_name(term: Any) -> str:
+    return str(term) if type(term).__name__ == "URIRef" else str(term.n3())
+
+
+def _table_from_pykeen(factory: Any) -> TripleTable:
+    """A triples factory with its own ids and labels."""
+    triples = to_numpy(factory.mapped_triples, "mapped_triples").astype(np.int64)
+    return TripleTable(triples, _labels(factory.entity_to_id, "entity"), _labels(factory.relation_to_id, "relation"))
+
+
+def _labels(ids: dict[str, int], what: str) -> NameTable:
+    by_id = sorted((ident, str(label)) for label, ident in ids.items())
+    if [ident for ident, _ in by_id] != list(range(len(by_id))):
+        raise ValueError(f"the {what} ids of the factory are not 0 to n - 1")
+    return NameTable.pack(label for _, label in by_id)
+
+
+def _arrays_from_pyg(data: Any) -> tuple[np.ndarray, int]:
+    """(n, 3) triples and the number of nodes of a PyTorch Geometric graph with `edge_index` and `edge_type`."""
+    edges = to_numpy(data.edge_index, "edge_index").astype(np.int64)
+    kinds = getattr(data, "edge_type", None)
+    relations = np.zeros(edges.shape[1], dtype=np.int64) if kinds is None else to_numpy(kinds, "edge_type")
+    return np.stack([edges[0], relations.astype(np.int64), edges[1]], axis=1), int(data.num_nodes)
+
+
+def _of_rows(rows: Iterable[Sequence[Any]], nodes: Iterable[Any] = (), problems: Problems | None = None) -> TripleTable:
+    builder = TableBuilder(problems or Problems())
+    for head, relation, tail in rows:
+        builder.add(str(head).encode(), str(relation).encode(), str(tail).encode())
+    return builder.build(isolated=[str(node).encode() for node in nodes])

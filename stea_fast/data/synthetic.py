@@ -1,0 +1,193 @@
+"""A pair of graphs made to order: two noisy views of one random world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stea_fast._util import validate
+from stea_fast.data import splits
+from stea_fast.data.graph import KG
+from stea_fast.data.pair import Pair
+from stea_fast.data.sealed import SealedLinks
+
+# One end of a fact is its owner, any entity; the other comes from the pool of its relation: (share of the
+# entities in the pool, skew towards its first ones, whether the pool holds the heads). With a skew s the k-th
+# of the pool gets facts in proportion to k ** (1 / s - 1): a power law.
+_STYLES = (
+    (1.0, 1, False),  # nearly one to one where the relation is rare
+    (0.2, 2, True),  # one to many
+    (0.5, 3, False),  # many to one, with hubs
+    (0.1, 2, False),  # categories: many to one, few distinct tails
+)
+
+
+class _Edges(NamedTuple):
+    """int64 [n] each."""
+
+    heads: np.ndarray
+    relations: np.ndarray
+    tails: np.ndarray
+
+    def where(self, mask: np.ndarray) -> _Edges:
+        return _Edges(*(column[mask] for column in self))
+
+
+@dataclass(frozen=True)
+class _World:
+    """What facts are likely. Entities below `num_shared` are in both graphs; each graph has its own others.
+
+    Attributes:
+        owners: int64 [n], the entities from the busiest owner of facts to the laziest.
+        order: int64 [n], the entities in the order that the relations' pools follow.
+        cumulative: float64 [R], cumulated share of the relations in the facts.
+        pool_start, pool_size, skew: int64 [R], where in `order` a relation's pool lies, and its skew.
+        pool_is_heads: bool [R].
+    """
+
+    num_entities: int
+    num_shared: int
+    owners: np.ndarray
+    order: np.ndarray
+    cumulative: np.ndarray
+    pool_start: np.ndarray
+    pool_size: np.ndarray
+    skew: np.ndarray
+    pool_is_heads: np.ndarray
+
+    @classmethod
+    def create(cls, rng: np.random.Generator, n: int, num_shared: int, num_relations: int) -> _World:
+        share, skew, is_heads = np.array(_STYLES)[np.arange(num_relations) % len(_STYLES)].T
+        weights = np.cumsum(1.0 / (4.0 + np.arange(num_relations)))  # no relation dominates, none vanishes
+        return cls(
+            n,
+            num_shared,
+            owners=rng.permutation(n),
+            order=rng.permutation(n),
+            cumulative=weights / weights[-1],
+            pool_start=rng.integers(n, size=num_relations),
+            pool_size=np.maximum(2, (n * share).astype(np.int64)),
+            skew=skew.astype(np.int64),
+            pool_is_heads=is_heads.astype(bool),
+        )
+
+    def facts(self, rng: np.random.Generator, num_facts: int) -> _Edges:
+        """Facts: one for every entity, the rest owned more often by busy entities than by lazy ones."""
+        n = self.num_entities
+        uniform = rng.random(num_facts - n)
+        busy = self.owners[(uniform * uniform * n).astype(np.int64)]
+        return self._complete(rng, np.concatenate([np.arange(n), busy]))
+
+    def random_facts(self, rng: np.random.Generator, num_facts: int) -> _Edges:
+        """Random facts of random entities, each as likely as any other."""
+        return self._complete(rng, rng.integers(self.num_entities, size=num_facts))
+
+    def _complete(self, rng: np.random.Generator, owners: np.ndarray) -> _Edges:
+        """Give every owner a relation and a partner from its pool."""
+        relations = np.searchsorted(self.cumulative, rng.random(len(owners)), side="right")
+        skew, uniform = self.skew[relations], rng.random(len(owners))
+        rank = uniform.copy()
+        for power in (2, 3):  # by products, which round alike on every platform; powers do not
+            np.multiply(rank, uniform, out=rank, where=skew >= power)
+        places = (rank * self.pool_size[relations]).astype(np.int64) + self.pool_start[relations]
+        partners = self.order[places % self.num_entities]
+        loops = partners == owners
+        partners[loops] = self.order[(places[loops] + 1) % self.num_entities]
+        swap = self.pool_is_heads[relations]
+        return _Edges(np.where(swap, partners, owners), relations, np.where(swap, owners, partners))
+
+    def is_shared(self, edges: _Edges) -> np.ndarray:
+        """bool [n]: whether both ends of the edge are in both graphs."""
+        mask: np.ndarray = np.maximum(edges.heads, edges.tails) < self.num_shared
+        return mask
+
+
+def synthetic_pair(
+    num_entities: int = 2000,
+    seed: int = 0,
+    *,
+    num_relations: int = 20,
+    mean_degree: float = 6.0,
+    overlap: float = 0.8,
+    edge_noise: float = 0.1,
+    seed_fraction: float = 0.1,
+) -> Pair:
+    """Two noisy views of one random world, with known links. The same arguments give the same pair.
+
+    Degrees follow a power law; relations range from nearly one-to-one to one-to-many and many-to-one. In the
+    second graph about a quarter of the world's relations are split into two sub-relations, and another
+    quarter are merged in twos. Each graph numbers its entities and relations in a random order of its own.
+
+    Args:
+        num_entities: entities of each graph, at least 10.
+        seed: which pair, and which split of its links.
+        num_relations: relations of the world, which are those of the first graph.
+        mean_degree: triples per entity, at least 1; a little less remains where random triples coincide.
+        overlap: share of each graph's entities, in [0, 1], that have a counterpart; at least one has.
+        edge_noise: share of the shared edges, in [0, 1], that each graph loses, and again of random edges
+            that it gains, independently of the other graph.
+        seed_fraction: share of the links, in (0, 1], that become seeds; the others are for testing.
+    """
+    n = validate.count(num_entities, "num_entities", minimum=10)
+    seed = splits.check_seed(seed, "seed")
+    num_relations = validate.count(num_relations, "num_relations", minimum=1)
+    num_facts = round(n * validate.number(mean_degree, "mean_degree", minimum=1.0))
+    num_shared = max(1, round(n * validate.number(overlap, "overlap", minimum=0.0, maximum=1.0)))
+    noise = validate.number(edge_noise, "edge_noise", minimum=0.0, maximum=1.0)
+    fraction = splits.check_seed_fraction(seed_fraction)
+
+    rng = np.random.default_rng([seed, 1])  # not the stream that splits the links
+    world = _World.create(rng, n, num_shared, num_relations)
+    facts = world.facts(rng, num_facts)
+    shared = facts.where(world.is_shared(facts))
+    kg1, ids1 = _view(rng, world, shared, num_facts, noise, _same_relations(rng, num_relations))
+    kg2, ids2 = _view(rng, world, shared, num_facts, noise, _changed_relations(rng, num_relations))
+    links = np.stack([ids1[:num_shared], ids2[:num_shared]], axis=1, dtype=np.int64)
+    train, test = (links[rows] for rows in splits.split_rows(num_shared, fraction, seed))
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    return Pair(kg1, kg2, SealedLinks(links), train, SealedLinks(test), nothing, name=f"synthetic-{n}")
+
+
+def _view(
+    rng: np.random.Generator,
+    world: _World,
+    shared: _Edges,
+    num_facts: int,
+    noise: float,
+    relation_ids: np.ndarray,
+) -> tuple[KG, np.ndarray]:
+    """One graph, and the id int64 [n] in it of every entity of the world.
+
+    Its edges are the shared ones that it keeps, those that touch an entity of its own, and random ones.
+    `relation_ids` int64 [R, 2] names a world relation by the kind of its tail, 0 or 1.
+    """
+    own = world.facts(rng, num_facts)
+    parts = (
+        shared.where(rng.random(len(shared.heads)) >= noise),
+        own.where(~world.is_shared(own)),
+        world.random_facts(rng, round(noise * len(shared.heads))),
+    )
+    heads, relations, tails = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    kinds = rng.integers(2, size=world.num_entities)
+    ids = rng.permutation(world.num_entities)
+    triples = np.stack([ids[heads], relation_ids[relations, kinds[tails]], ids[tails]], axis=1)
+    return KG(triples, world.num_entities, int(relation_ids.max()) + 1), ids
+
+
+def _same_relations(rng: np.random.Generator, num_relations: int) -> np.ndarray:
+    """int64 [R, 2]: a relation for every world relation."""
+    return np.repeat(rng.permutation(num_relations)[:, None], 2, axis=1)
+
+
+def _changed_relations(rng: np.random.Generator, num_relations: int) -> np.ndarray:
+    """int64 [R, 2]: as `_same_relations`, but a quarter are split and another quarter are merged in twos."""
+    chosen = rng.permutation(num_relations)
+    num_split, num_merged = num_relations // 4, num_relations // 8
+    one, other = chosen[num_split : num_split + 2 * num_merged].reshape(2, num_merged)
+    table = np.repeat(np.arange(num_relations)[:, None], 2, axis=1)
+    table[other] = table[one]
+    table[chosen[:num_split], 1] = num_relations + np.arange(num_split)
+    distinct, places = np.unique(table, return_inverse=True)
+    return rng.permutation(len(distinct))[places.reshape(table.shape)]

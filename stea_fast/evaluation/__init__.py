@@ -1,0 +1,1 @@
+"""Quality against test links. Nothing outside this folder opens them."""

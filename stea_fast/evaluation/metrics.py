@@ -1,0 +1,250 @@
+"""Quality of rankings and of links. The only module that reads a test link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util import validate
+from stea_fast._util.arrays import to_numpy
+from stea_fast.data.sealed import reveal
+
+POOLS = ("test", "all")
+DIRECTIONS = ("forward", "backward")
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Ranking quality over the test links, and quality of the links that were output.
+
+    Ranks are pessimistic: a wrong target with the same score counts as ranked before the true one. A true
+    target that is not among the candidates has no rank: it counts as a miss at every k and 0 in the MRR.
+    `precision`, `recall` and `f1` are NaN where nothing was output (candidates have no `pairs`), all that comes from
+    ranks is NaN where nothing was ranked (links have no rankings). `mean_rank` is the mean over the links whose
+    target has a rank, NaN where none has. `hits` gives Hit@k by k, for every k up to the length of the rankings.
+    """
+
+    hit1: float
+    hit10: float
+    mrr: float
+    precision: float
+    recall: float
+    f1: float
+    pool: str
+    num_links: int
+    num_pairs: int
+    mean_rank: float = float("nan")
+    hits: dict[int, float] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        parts = []
+        if not np.isnan(self.mrr):
+            parts.append(f"Hit@1 {self.hit1:.3f}  Hit@10 {self.hit10:.3f}  MRR {self.mrr:.3f}")
+        if not np.isnan(self.f1):
+            parts.append(f"precision {self.precision:.3f}  recall {self.recall:.3f}  F1 {self.f1:.3f}")
+        return "  ".join(parts)
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Whether two results differ by more than chance, entity by entity.
+
+    Attributes:
+        difference: mean of (first - second).
+        t: Student's t; 0 where nothing differs, ±inf where every entity differs by the same amount.
+        p: two-sided probability of a |t| as large or larger if the results were equally good.
+        n: number of test links compared.
+    """
+
+    difference: float
+    t: float
+    p: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How far probabilities are from the frequencies they promise.
+
+    Attributes:
+        error: expected calibration error, Σ counts·|accuracy - confidence| / Σ counts.
+        confidence: float64 [bins], mean probability of the best candidates in each bin; NaN in an empty bin.
+        accuracy: float64 [bins], share of them that are right; NaN in an empty bin.
+        counts: int64 [bins], how many they are.
+    """
+
+    error: float
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    counts: np.ndarray
+
+
+def evaluate(
+    result: Any,
+    test: Any,
+    pool: str = "test",
+    *,
+    direction: str = "forward",
+    ks: tuple[int, ...] = (1, 3, 5, 10, 50),
+) -> Metrics:
+    """Compare candidates, a refinement or links with test links.
+
+    Args:
+        result: anything with `.forward` (and `.backward`) rankings; `.pairs` are judged too where there are any.
+            What has `.pairs` but no `.forward` is judged by its pairs alone.
+        test: true (source, target) pairs that took no part in making the result: `pair.test`, or an (n, 2) array.
+        pool: "test" ranks the true target among the targets of the test links only (closed, as papers do),
+            "all" among all targets.
+        direction: "forward" ranks targets for sources, "backward" sources for targets.
+        ks: the k of `Metrics.hits`; those beyond the length of the rankings are left out, because a target further
+            down could not have been seen.
+    """
+    depths = [validate.count(k, "ks", minimum=1) for k in ks]
+    links = _test_links(test)
+    if hasattr(result, "pairs") and not hasattr(result, "forward"):
+        validate.choice(pool, "pool", POOLS)
+        validate.choice(direction, "direction", DIRECTIONS)
+        ranks, depths = np.full(len(links), np.nan), []
+    else:
+        ranks = _ranks(result, links, pool, direction)
+        depths = [k for k in depths if k <= np.shape(getattr(result, direction).indices)[1]]
+    ranked = ranks[np.isfinite(ranks)]
+    precision, recall, f1, num_pairs = _judge_pairs(getattr(result, "pairs", None), links)
+    return Metrics(
+        hit1=_hit(ranks, 1),
+        hit10=_hit(ranks, 10),
+        mrr=float((1.0 / ranks).mean()),
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        pool=pool,
+        num_links=len(links),
+        num_pairs=num_pairs,
+        mean_rank=float(ranked.mean()) if len(ranked) else float("nan"),
+        hits={k: _hit(ranks, k) for k in depths},
+    )
+
+
+def paired_t_test(
+    result_a: Any,
+    result_b: Any,
+    test: Any,
+    *,
+    metric: str = "hit1",
+    pool: str = "test",
+    direction: str = "forward",
+) -> PairedTest:
+    """Two-sided paired t-test of two results over the same test links.
+
+    Args:
+        result_a, result_b: anything with rankings, as in `evaluate`.
+        test: (n, 2) true (source, target) pairs, at least two.
+        metric: what is compared for every link: "hit1" (0 or 1), or "mrr" (1 / rank, 0 for no rank).
+        pool, direction: as in `evaluate`.
+    """
+    validate.choice(metric, "metric", ("hit1", "mrr"))
+    links = _test_links(test)
+    if len(links) < 2:
+        raise ValueError("test holds one link; a paired t-test needs at least two")
+    ranks = [_ranks(result, links, pool, direction) for result in (result_a, result_b)]
+    a, b = ((rank <= 1).astype(np.float64) if metric == "hit1" else 1.0 / rank for rank in ranks)
+    gain = a - b
+    if (gain == gain[0]).all():  # no variance: SciPy would give NaN, or an infinite t with a warning
+        t, p = (np.copysign(np.inf, gain[0]), 0.0) if gain[0] else (0.0, 1.0)
+    else:
+        from scipy.stats import ttest_rel
+
+        t, p = ttest_rel(a, b)
+    return PairedTest(difference=float(gain.mean()), t=float(t), p=float(p), n=len(links))
+
+
+def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
+    """Expected calibration error of every test source's best candidate, and its reliability curve.
+
+    Args:
+        result: anything with a `.forward` ranking whose `.probs`, or else `.scores`, are probabilities in [0, 1].
+        test: (n, 2) true (source, target) pairs that took no part in making the result.
+        bins: number of bins of equal width; a probability on an edge belongs to the upper bin, 1 to the last.
+
+    A source without candidates counts as wrong with probability 0. The best candidate is right where the true
+    target has rank 1 among all targets; so two best candidates with the same probability are both wrong.
+    """
+    bins = validate.count(bins, "bins", minimum=1)
+    links = _test_links(test)
+    right = _ranks(result, links, "all", "forward") <= 1
+    rows = validate.integers(result.forward.indices, "indices")[links[:, 0]]
+    name = "probs" if hasattr(result.forward, "probs") else "scores"
+    probs = to_numpy(getattr(result.forward, name), name)[links[:, 0]].astype(np.float64)
+    probs = np.where(rows >= 0, probs, 0.0)
+    if not ((probs >= 0) & (probs <= 1 + 1e-6)).all():  # float32 sums may exceed 1 by a rounding error
+        raise ValueError(f"{name} must be probabilities in [0, 1], got {probs.min():g} to {probs.max():g}")
+    return reliability(probs.max(axis=1, initial=0.0), right, bins=bins)
+
+
+def reliability(probs: np.ndarray, right: np.ndarray, *, bins: int = 10) -> Calibration:
+    """How well probabilities [n] in [0, 1] predict what is right, bool [n]; n is at least 1."""
+    place = np.minimum((probs * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    sums = [np.bincount(place, weights=values, minlength=bins) for values in (probs, right)]
+    error = np.abs(sums[0] - sums[1]).sum() / len(probs)
+    confidence, accuracy = (np.divide(each, counts, out=np.full(bins, np.nan), where=counts > 0) for each in sums)
+    return Calibration(float(error), confidence, accuracy, counts)
+
+
+def _test_links(test: Any) -> np.ndarray:
+    links = validate.columns(reveal(test), "test", 2)
+    if len(links) == 0:
+        raise ValueError("test is empty: there is nothing to evaluate against")
+    return links
+
+
+def _ranks(result: Any, links: np.ndarray, pool: str, direction: str) -> np.ndarray:
+    """float64 [n]: rank of every link in one direction of a result, inf where it is missing."""
+    validate.choice(pool, "pool", POOLS)
+    validate.choice(direction, "direction", DIRECTIONS)
+    if not hasattr(result, direction):
+        raise TypeError(f"result must be candidates or a refinement with a .{direction}, got {type(result).__name__}")
+    ranking = getattr(result, direction)
+    if ranking is None:
+        raise ValueError(f"the result has no {direction} ranking")
+    for column, side in enumerate(DIRECTIONS):
+        other = getattr(result, side, None)
+        limit = validate.MAX_ID if other is None else len(other.indices)
+        validate.in_range(links[:, column], f"test[:, {column}]", limit, f"rows in the {side} ranking")
+    return pessimistic_ranks(ranking, links if direction == "forward" else links[:, ::-1], pool)
+
+
+def _hit(ranks: np.ndarray, k: int) -> float:
+    return float(np.where(np.isnan(ranks), np.nan, ranks <= k).mean())
+
+
+def pessimistic_ranks(ranking: Any, links: np.ndarray, pool: str) -> np.ndarray:
+    """float64 [n]: rank of every link's target in its source's row, inf where it is missing."""
+    indices = validate.integers(ranking.indices, "indices")
+    scores = to_numpy(ranking.scores, "scores")
+    if indices.ndim != 2 or scores.shape != indices.shape:
+        raise ValueError(f"indices and scores must both have shape [n, k], got {indices.shape} and {scores.shape}")
+    sources, targets = links.T
+    rows, values = indices[sources], scores[sources].astype(np.float64)
+    is_true = rows == targets[:, None]
+    competes = rows >= 0
+    if not np.isfinite(values[competes]).all():
+        raise ValueError("scores must be finite where there is a candidate")
+    if pool == "test":
+        competes &= np.isin(rows, targets)
+    truth = np.where(is_true, values, -np.inf).max(axis=1, initial=-np.inf)
+    ahead = (competes & ~is_true & (values >= truth[:, None])).sum(axis=1)
+    return np.where(is_true.any(axis=1), 1.0 + ahead, np.inf)
+
+
+def _judge_pairs(pairs: Any, links: np.ndarray) -> tuple[float, float, float, int]:
+    if pairs is None:
+        return float("nan"), float("nan"), float("nan"), 0
+    found = set(map(tuple, validate.columns(pairs, "pairs", 2).tolist()))
+    correct = len(found & set(map(tuple, links.tolist())))
+    precision = correct / len(found) if found else 0.0
+    recall = correct / len(links)
+    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+    return precision, recall, f1, len(found)

@@ -1,0 +1,176 @@
+"""Tables of head, relation and tail: TSV, CSV, Parquet and Arrow, with a header or without."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from stea_fast.formats.terms import WRAPPER, unwrap, wrap
+from stea_fast.formats.triple_table import MissingExtraError, Problems, TableBuilder, TripleTable
+
+Row = tuple[int, list[str]]
+
+_UNDECODED = re.compile("[\udc80-\udcff]")
+_WRAPPED = WRAPPER.encode()
+_BREAKS = re.compile("[\t\n\r\0]")
+HEADER = ("head", "relation", "tail")
+_COLUMN_NAMES = (
+    ("head", "subject", "source", "s", "h", "subj", "from"),
+    ("relation", "predicate", "property", "p", "r", "pred", "rel"),
+    ("tail", "object", "target", "o", "t", "obj", "to"),
+)
+
+
+def read(stream: IO[bytes], path: Path, fmt: str, problems: Problems) -> TripleTable:
+    """Triples of a table. Columns are found by their names, or are the first three where there is no header."""
+    builder = TableBuilder(problems)
+    if fmt in ("parquet", "arrow"):
+        heads, relations, tails = _arrow_columns(stream, path, fmt)
+        builder.add_columns(heads, relations, tails)
+        return builder.build(_name_of_cell)
+    rows = text_rows(stream, path, fmt, problems)
+    first = next(rows, None)
+    if first is None:
+        return builder.build()
+    places = find_columns(first[1], _COLUMN_NAMES)
+    if places is None:
+        rows, places, width = chain([first], rows), [0, 1, 2], 3
+    else:
+        width = len(first[1])
+    head, relation, tail = places
+    for line, row in rows:
+        if len(row) != width or not (row[head] and row[relation] and row[tail]):
+            kind = "tab" if fmt == "tsv" else "comma"
+            problems.add(f"{path}:{line}", f"expected {width} {kind}-separated names, got {row!r:.100}")
+        else:
+            builder.add(row[head].encode(), row[relation].encode(), row[tail].encode())
+    return builder.build(_name_of_cell)
+
+
+def _name_of_cell(key: bytes) -> bytes:
+    return unwrap(key.decode()).encode() if key.startswith(_WRAPPED) else key
+
+
+def find_columns(row: Sequence[str], names: Sequence[Sequence[str]]) -> list[int] | None:
+    """Where the named columns stand if `row` is a header that has all of them, else None."""
+    lowered = [field.strip().lower() for field in row]
+    places = [next((lowered.index(name) for name in known if name in lowered), None) for known in names]
+    return None if None in places else [place for place in places if place is not None]
+
+
+def text_rows(stream: IO[bytes], path: Path, fmt: str, problems: Problems) -> Iterator[Row]:
+    """The rows of a TSV or CSV file that are not blank, each with its line number from 1."""
+    return _tsv_rows(stream, path, problems) if fmt == "tsv" else _csv_rows(stream, path, problems)
+
+
+def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
+    for number, raw in enumerate(stream, start=1):
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            problems.add(f"{path}:{number}", f"not UTF-8 ({error.reason})")
+            continue
+        line = line.removesuffix("\n").removesuffix("\r")
+        if line:
+            yield number, line.split("\t")
+
+
+def _csv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    reader = csv.reader(text, strict=True)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problems.add(f"{path}:{reader.line_num}", str(error))
+            continue
+        if _UNDECODED.search("".join(row)):
+            problems.add(f"{path}:{reader.line_num}", "not UTF-8")
+        elif row:
+            yield reader.line_num, row
+
+
+def _arrow_columns(stream: IO[bytes], path: Path, fmt: str) -> list[list[bytes]]:
+    table = read_arrow(stream, path, fmt)
+    places = find_columns(table.column_names, _COLUMN_NAMES)
+    if places is None and table.num_columns != 3:
+        raise ValueError(
+            f"{path}: expected columns {', '.join(HEADER)}, or three columns; found {', '.join(table.column_names)}"
+        )
+    columns = [table.column(place) for place in places or (0, 1, 2)]
+    if any(column.null_count for column in columns):
+        raise ValueError(f"{path}: names must not be null")
+    return [[str(name).encode() for name in column.to_pylist()] for column in columns]
+
+
+def read_arrow(stream: IO[bytes], path: Path, fmt: str) -> Any:
+    """A Parquet or Arrow file as a pyarrow.Table."""
+    arrow = _arrow()
+    try:
+        content = io.BytesIO(stream.read())
+        return arrow.parquet.read_table(content) if fmt == "parquet" else arrow.feather.read_table(content)
+    except (arrow.ArrowException, OSError) as error:
+        raise ValueError(f"{path} is not a readable {fmt} file: {error}") from None
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow.feather
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise MissingExtraError("Parquet and Arrow", "tables") from None
+    return pyarrow
+
+
+def write(table: TripleTable, stream: IO[bytes], fmt: str) -> None:
+    """Write all triples in their order, with a header, so that no triple is taken for one."""
+    entities = list(map(cell if fmt in ("tsv", "csv") else _unambiguous, table.entities))
+    relations = list(map(cell if fmt in ("tsv", "csv") else _unambiguous, table.relations))
+    if fmt in ("tsv", "csv"):
+        rows = ([entities[h], relations[r], entities[t]] for h, r, t in table.triples.tolist())
+        write_text(stream, fmt, HEADER, rows)
+        return
+    heads, kinds, tails = table.triples.T.tolist()
+    columns = ([entities[i] for i in heads], [relations[i] for i in kinds], [entities[i] for i in tails])
+    write_arrow(stream, fmt, dict(zip(HEADER, columns, strict=True)))
+
+
+def write_text(stream: IO[bytes], fmt: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Rows of TSV or CSV in UTF-8; the fields of a TSV row hold neither tabs nor line ends."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=False)
+    if fmt == "csv":
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+    else:
+        text.write("\t".join(header) + "\n")
+        text.writelines("\t".join(row) + "\n" for row in rows)
+    text.flush()
+    text.detach()
+
+
+def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[Any]]) -> None:
+    """Columns as a Parquet or Arrow file."""
+    arrow = _arrow()
+    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    if fmt == "parquet":
+        arrow.parquet.write_table(table, stream)
+    else:
+        arrow.feather.write_feather(table, stream)
+
+
+def cell(name: str) -> str:
+    """A name as a field of a text table: wrapped where a tab, a line end or nothing would break the row."""
+    return wrap(name) if not name or _BREAKS.search(name) else _unambiguous(name)
+
+
+def _unambiguous(name: str) -> str:
+    """A name that looks wrapped is wrapped once more, so that reading gives it back."""
+    return wrap(name) if name.startswith(WRAPPER) else name

@@ -1,0 +1,1 @@
+"""Every guess checked against the guesses for its neighbours: `refine`, its methods and its stages."""

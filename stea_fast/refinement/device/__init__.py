@@ -1,0 +1,1 @@
+"""The stages of a refinement in torch, for data that stays on a device."""

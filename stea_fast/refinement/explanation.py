@@ -1,0 +1,99 @@
+"""Why two entities are believed to be the same: the facts behind a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from stea_fast._backends import reference
+from stea_fast._util import validate
+from stea_fast.data.graph import KG
+from stea_fast.types import Beliefs, RelationAlignment
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A pair of edges r(e, n) and r'(e', n') that speaks for e ≡ e'.
+
+    Attributes:
+        relation, neighbor: r and n; relation ids are those of the inverse closure.
+        relation2, neighbor2: r' and n'.
+        weight: w(n, n'), the belief that the neighbours are the same.
+        evidence: this fact's part of L(e, e').
+        share: the same as a fraction of L(e, e').
+        text: the fact with names where they are known.
+    """
+
+    relation: int
+    neighbor: int
+    relation2: int
+    neighbor2: int
+    weight: float
+    evidence: float
+    share: float
+    text: str
+
+
+class Explanation(Sequence[Fact]):
+    """The facts behind one pair, strongest first."""
+
+    def __init__(self, title: str, facts: list[Fact], evidence: float) -> None:
+        self.title = title
+        self.facts = facts
+        self.evidence = evidence
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    @overload
+    def __getitem__(self, index: int) -> Fact: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fact]: ...
+    def __getitem__(self, index: int | slice) -> Fact | list[Fact]:
+        return self.facts[index]
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self.facts)
+
+    def __str__(self) -> str:
+        lines = [f"{self.title}: evidence {self.evidence:.3f} from {len(self.facts)} facts"]
+        lines += [f"  {fact.share:6.1%}  {fact.text}" for fact in self.facts]
+        return "\n".join(lines)
+
+
+def explain_pair(kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations: RelationAlignment) -> Explanation:
+    """The facts behind (e, e2) under the given beliefs (rows of kg1) and relation alignment."""
+    e = validate.count(e, "e", maximum=kg1.num_entities - 1)
+    e2 = validate.count(e2, "e2", maximum=kg2.num_entities - 1)
+    edges, edges2 = kg1.edges_of(e), kg2.edges_of(e2)
+    from1, from2 = _strengths(relations, kg1, kg2, edges[:, 1], edges2[:, 1])
+    weights = reference.belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
+    shares = reference.minus_log(from1 * weights) + reference.minus_log(from2 * weights)
+    total = float(shares.sum())
+    facts = []
+    for i, j in zip(*np.nonzero(shares), strict=True):
+        (neighbor, relation), (neighbor2, relation2) = edges[i].tolist(), edges2[j].tolist()
+        text = (
+            f"{kg1.relation_label(relation)} → {kg1.entity_label(neighbor)}  ≈  "
+            f"{kg2.relation_label(relation2)} → {kg2.entity_label(neighbor2)}  (w = {weights[i, j]:.3f})"
+        )
+        part = float(shares[i, j])
+        facts.append(Fact(relation, neighbor, relation2, neighbor2, float(weights[i, j]), part, part / total, text))
+    facts.sort(key=lambda fact: -fact.evidence)
+    return Explanation(f"{kg1.entity_label(e)} ≡ {kg2.entity_label(e2)}", facts, total)
+
+
+def _strengths(
+    relations: RelationAlignment, kg1: KG, kg2: KG, r: np.ndarray, r2: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [len(r), len(r2)] each: the strengths of these pairs of relations, without a full matrix."""
+    sub12 = relations.sub12[r][:, r2].toarray()
+    sub21 = relations.sub21[r2][:, r].toarray().T
+    absent = (sub12 == 0) & (sub21 == 0)
+    default = np.float32(relations.default)
+    from1 = np.where(absent, default, sub21) * kg1.inverse_functionality[r][:, None]
+    from2 = np.where(absent, default, sub12) * kg2.inverse_functionality[r2][None, :]
+    return from1.astype(np.float64), from2.astype(np.float64)

@@ -1,0 +1,237 @@
+"""Joint refinement: both sides compete for a pair at once, and neighbours propose pairs that no encoder thought of.
+
+The candidates of both directions and the proposals are one sparse set of pairs. With the encoder's score s, the
+evidence L and T = β·s + λ·L, a pair's probability is
+
+    p(e, e') = √(p_row · p_column),   p_row = exp(T) / (Σ over the pairs of e of exp(T) + tail),  p_column likewise,
+
+where the tail is the mass that the encoder gives to everything outside the set. As no two entities share a counterpart,
+rows and columns are then balanced: each is divided by its sum, tail included, in turn (Sinkhorn's iteration). A pair
+whose rivals are better off elsewhere gains; what an entity loses to better rivals goes to its tail. Every sweep aligns
+the relations, lets the matched neighbours propose, and computes L anew, all from the p of the sweep before.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stea_fast import _backends
+from stea_fast._util.arrays import to_numpy
+from stea_fast._util.threads import thread_count
+from stea_fast.data.graph import KG
+from stea_fast.refinement.beliefs import from_pairs
+from stea_fast.refinement.config import Options
+from stea_fast.refinement.pair_set import Memo, PairSet, best_of_rows, distinct
+from stea_fast.refinement.relations import align_relations
+from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment
+
+logger = logging.getLogger("stea_fast")
+
+BELIEFS = 3  # of an entity: more add noise, fewer lose the ones that are still open
+LEAST_BELIEF = 0.01
+WIDEST = 128  # pairs of one source entity: hubs among the backward candidates have thousands
+BUDGET = 20_000  # edges that the proposals of one entity may walk
+UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is given
+SETTLED = 1e-3  # share of pairs whose change ends the sweeps
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What the encoder says.
+
+    Attributes:
+        keys, scores: of the candidates of both directions, row · number of columns + column, without repetition.
+        score: scores of any other pairs.
+        beta: inverse temperature.
+        log_partition: log Σ exp(β·score) of all targets of every row and of all sources of every column; None if the
+            given candidates have all the mass.
+    """
+
+    keys: np.ndarray
+    scores: np.ndarray
+    score: PairScores
+    beta: float
+    log_partition: tuple[np.ndarray, np.ndarray] | None
+
+
+def prior_of(
+    rankings: list[tuple[np.ndarray, np.ndarray]],
+    beta: float,
+    log_partition: tuple[Any, Any] | None,
+    score: PairScores | None,
+) -> Prior:
+    """From checked candidates of both directions; without `score`, other pairs count as the last of their lists."""
+    num_columns = len(rankings[1][0])
+    keys, scores = [], []
+    for side, (indices, values) in enumerate(rankings):
+        place = np.nonzero((indices >= 0) & np.isfinite(values))
+        entity, other = place[0], indices[place].astype(np.int64)
+        keys.append(entity * num_columns + other if side == 0 else other * num_columns + entity)
+        scores.append(values[place].astype(np.float64))
+    together, first = np.unique(np.concatenate(keys), return_index=True)
+    partition = None
+    if log_partition is not None:
+        partition = to_numpy(log_partition[0], "log_partition"), to_numpy(log_partition[1], "log_partition")
+    return Prior(together, np.concatenate(scores)[first], score or _floor(rankings), beta, partition)
+
+
+def _floor(rankings: list[tuple[np.ndarray, np.ndarray]]) -> PairScores:
+    """What a pair outside both lists can score at most."""
+    least = min(float(np.min(values, where=np.isfinite(values), initial=np.inf)) for _, values in rankings)
+    rows, columns = (
+        np.min(values, axis=1, where=np.isfinite(values), initial=np.inf).astype(np.float64) for _, values in rankings
+    )
+    least = least if np.isfinite(least) else 0.0
+
+    def score(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        bound = np.minimum(rows[i], columns[j])
+        return np.where(np.isfinite(bound), bound, least)
+
+    return score
+
+
+class JointRefinement:
+    """Sweeps over one sparse set of pairs.
+
+    After `run`, `alignment` and `beliefs` are what the evidence rests on, and `sweeps` counts the sweeps made.
+    """
+
+    def __init__(
+        self, kg1: KG, kg2: KG, seeds: np.ndarray, prior: Prior, relations: RelationAlignment | None, options: Options
+    ) -> None:
+        self.kg1, self.kg2, self.seeds, self.prior = kg1, kg2, seeds, prior
+        self.given, self.options = relations, options
+        self.kernels = _backends.resolve(options.backend)
+        if not hasattr(self.kernels, "proposals"):
+            raise ValueError("combine='joint' runs on the CPU: leave the backend to be chosen")
+        self.threads = thread_count(options.n_threads)
+        self.shape = kg1.num_entities, kg2.num_entities
+        self.open = tuple(_others(seeds[:, side], size) for side, size in enumerate(self.shape))
+        self.seed_keys = np.sort(seeds[:, 0] * self.shape[1] + seeds[:, 1])
+        self.memo = Memo(prior.keys, prior.scores, lambda keys: prior.score(*np.divmod(keys, self.shape[1])))
+        self._take(prior.keys)
+        self.evidence = np.zeros(len(self.pairs))
+        self._judge()  # not balanced: what the encoder's short lists leave out would be forced upon the rest
+
+    def run(self, sweeps: int) -> None:
+        """Sweep until at most this often, or until the best pairs settle."""
+        for self.sweeps in range(1, sweeps + 1):
+            before = self._matched_keys()
+            self._sweep()
+            after = self._matched_keys()
+            changed = 1.0 - len(np.intersect1d(before, after, assume_unique=True)) / max(len(after), 1)
+            logger.debug("sweep %d of %d: %.1f %% of the matched pairs are new", self.sweeps, sweeps, 100 * changed)
+            if changed <= SETTLED:
+                break
+
+    def _sweep(self) -> None:
+        soft1, soft2 = self._beliefs()
+        self.alignment = self.given or align_relations(
+            self.kg1, self.kg2, soft1, soft2, backend=self.options.backend, n_threads=self.options.n_threads
+        )
+        strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
+        if self.options.proposals:
+            self._take(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
+        self.beliefs = soft1
+        padded, places = self.pairs.padded_columns()
+        found = self.kernels.evidence(
+            self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]), n_threads=self.threads
+        )
+        self.evidence = found[self.pairs.rows, places].astype(np.float64)
+        self._judge(self.options.balance)
+
+    def _take(self, keys: np.ndarray) -> None:
+        """Make these pairs the set: with the seeds, without other pairs of seeds, the best of rows with too many."""
+        keys = distinct(keys)
+        rows, columns = np.divmod(keys, self.shape[1])
+        keys = keys[self.open[0][rows] & self.open[1][columns]]
+        rows = keys // self.shape[1]
+        if np.bincount(rows).max(initial=0) > WIDEST:
+            keys = np.sort(keys[best_of_rows(rows, self.memo(keys), WIDEST, self.shape[0])])
+        keys = distinct(np.concatenate([keys, self.seed_keys]))
+        self.pairs = PairSet(keys, self.shape)
+        self.is_seed = np.isin(keys, self.seed_keys, assume_unique=True)
+        self.logits = self.prior.beta * self.memo(keys)
+
+    def _judge(self, balance: int = 0) -> None:
+        """T and p of every pair, balanced so often."""
+        self.total = self.logits + self.options.evidence_weight * self.evidence
+        partition = self.prior.log_partition or (None, None)
+        sides = ((self.pairs.by_row, self.pairs.rows), (self.pairs.by_column, self.pairs.columns))
+        log_prob, tails = np.zeros(len(self.pairs)), []
+        for (grouping, group_of), log_all in zip(sides, partition, strict=True):
+            whole, listed = (grouping.log_sum_exp(values, group_of) for values in (self.total, self.logits))
+            if log_all is None:
+                log_tail = np.log(UNKNOWN_TAIL) + listed
+            else:
+                with np.errstate(divide="ignore"):
+                    log_tail = log_all + np.log(1.0 - np.exp(np.minimum(listed - log_all, 0.0)))
+                whole = np.logaddexp(whole, log_tail)
+            empty = np.full_like(whole, -np.inf)
+            tails.append(np.exp(np.subtract(log_tail, whole, where=np.isfinite(whole), out=empty)))
+            log_prob += 0.5 * (self.total - whole[group_of])
+        probs = np.exp(np.minimum(log_prob, 0.0))
+        self.support = np.where(self.is_seed, 1.0, probs)
+        self.probs = np.where(self.is_seed, 1.0, self.pairs.balanced(probs, tails, balance))
+
+    def _matched(self) -> np.ndarray:
+        """bool [pairs]: those that are the best of both their sides."""
+        return self.pairs.mutual_best(np.where(self.is_seed, np.inf, self.probs))
+
+    def _matched_keys(self) -> np.ndarray:
+        return self.pairs.keys[self._matched()]
+
+    def _beliefs(self) -> tuple[Beliefs, Beliefs]:
+        """The few most probable pairs of every entity, seen from both sides."""
+        kept = np.flatnonzero(self.probs > LEAST_BELIEF)
+        rows, columns, probs = self.pairs.rows[kept], self.pairs.columns[kept], self.probs[kept]
+        sides = []
+        for own, other, size in ((rows, columns, self.shape[0]), (columns, rows, self.shape[1])):
+            best = best_of_rows(own, probs, BELIEFS, size)
+            sides.append(from_pairs(own[best], other[best], probs[best], size))
+        return sides[0], sides[1]
+
+    def _proposed(self, strengths: Any) -> list[np.ndarray]:
+        """Keys of the pairs that matched neighbours propose, of either side."""
+        matched = self._matched()
+        rows, columns, probs = self.pairs.rows[matched], self.pairs.columns[matched], self.probs[matched]
+        n1, n2 = self.shape
+        common = {"k": self.options.proposals, "budget": BUDGET, "n_threads": self.threads}
+        forward, _ = self.kernels.proposals(
+            self.kg1, self.kg2, from_pairs(rows, columns, probs, n1), strengths, *self.open, forward=True, rows=(0, n1),
+            **common,
+        )  # fmt: skip
+        backward, _ = self.kernels.proposals(
+            self.kg2, self.kg1, from_pairs(columns, rows, probs, n2), strengths, *self.open[::-1], forward=False,
+            rows=(0, n2), **common,
+        )  # fmt: skip
+        (i, a), (j, b) = np.nonzero(forward >= 0), np.nonzero(backward >= 0)
+        return [i * n2 + forward[i, a].astype(np.int64), backward[j, b].astype(np.int64) * n2 + j]
+
+    def forward(self, k: int) -> RefinedRanking:
+        """The k best candidates of every source entity by p."""
+        return self._ranking(self.pairs.rows, self.pairs.columns, self.shape[0], k)
+
+    def backward(self, k: int) -> RefinedRanking:
+        """The k best candidates of every target entity by p."""
+        return self._ranking(self.pairs.columns, self.pairs.rows, self.shape[1], k)
+
+    def _ranking(self, own: np.ndarray, other: np.ndarray, size: int, k: int) -> RefinedRanking:
+        best = best_of_rows(own, self.probs, k, size)
+        indices = np.full((size, k), -1, dtype=np.int32)
+        probs, evidence, support = np.zeros((3, size, k), dtype=np.float32)
+        rows = own[best]
+        places = np.arange(len(best)) - np.searchsorted(rows, rows)
+        indices[rows, places], probs[rows, places] = other[best], self.probs[best]
+        evidence[rows, places], support[rows, places] = self.evidence[best], self.support[best]
+        return RefinedRanking(indices, probs, evidence, support)
+
+
+def _others(entities: np.ndarray, size: int) -> np.ndarray:
+    mask = np.ones(size, dtype=bool)
+    mask[entities] = False
+    return mask

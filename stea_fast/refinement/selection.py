@@ -1,0 +1,183 @@
+"""Selection of pseudo mappings: the paper's three strategies and its three baselines.
+
+All of them return (pairs int64 [m, 2], values float32 [m]) in increasing order of the source; the baselines
+as the kind of array that came in. Pairs that touch a seed are never selected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util import validate
+from stea_fast._util.arrays import like
+from stea_fast.types import Candidates, Ranking, RefinedRanking
+
+Selection = tuple[np.ndarray, np.ndarray]
+STRATEGIES = ("mutual", "uni", "uni_backward", "bi", "none")
+
+
+def select(
+    strategy: str,
+    forward: RefinedRanking,
+    backward: RefinedRanking | None,
+    threshold: float | None,
+    seeds: np.ndarray,
+) -> Selection:
+    """Select from refined probabilities by the name of the strategy."""
+    validate.choice(strategy, "select", STRATEGIES)
+    if strategy == "none":
+        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
+    if strategy != "uni" and backward is None:
+        raise ValueError(f"select={strategy!r} needs candidates in both directions; only one was given")
+    if strategy == "mutual":
+        assert backward is not None
+        found = mutual_best((forward.indices, forward.probs), (backward.indices, backward.probs))
+        return _keep(found, found[1] > (threshold or 0.0), seeds)
+    if threshold is None:
+        raise ValueError(f"select={strategy!r} needs a threshold")
+    validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
+    parts = []
+    if strategy in ("uni", "bi"):
+        parts.append(above_threshold(forward.indices, forward.probs, threshold))
+    if strategy in ("uni_backward", "bi"):
+        assert backward is not None
+        pairs, probs = above_threshold(backward.indices, backward.probs, threshold)
+        parts.append((pairs[:, ::-1], probs))
+    return _without_seeds(_union(parts), seeds)
+
+
+def mutual_best(forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]) -> Selection:
+    """Pairs that are each other's best candidate, with √(p(e → e')·p(e' → e))."""
+    best1, score1 = first_candidates(*forward)
+    best2, score2 = first_candidates(*backward)
+    sources = np.flatnonzero(best1 >= 0)
+    sources = sources[best2[best1[sources]] == sources]
+    targets = best1[sources]
+    values = np.sqrt(np.maximum(score1[sources], 0.0) * np.maximum(score2[targets], 0.0))
+    return np.stack([sources, targets], axis=1), values.astype(np.float32)
+
+
+def above_threshold(indices: np.ndarray, scores: np.ndarray, threshold: float) -> Selection:
+    """Every row's best candidate where its score is above the threshold."""
+    best, score = first_candidates(indices, scores)
+    rows = np.flatnonzero((best >= 0) & (score > threshold))
+    return np.stack([rows, best[rows]], axis=1), score[rows].astype(np.float32)
+
+
+def first_candidates(indices: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every row's best candidate (-1 for none) and its score; ties go to the one listed first."""
+    masked = np.where(indices >= 0, scores, -np.inf)
+    position = masked.argmax(axis=1)
+    rows = np.arange(len(indices))
+    return np.asarray(indices[rows, position], dtype=np.int64), masked[rows, position]
+
+
+def mutual_nearest(candidates: Candidates, *, seeds: Any = ()) -> Selection:
+    """MutNearest (MRAEA): pairs that are each other's nearest neighbour; the value is the similarity."""
+    if candidates.backward is None:
+        raise ValueError("mutual_nearest needs candidates in both directions; only one was given")
+    forward = _checked(candidates.forward, "forward", len(candidates.backward.indices))
+    backward = _checked(candidates.backward, "backward", len(forward[0]))
+    known = validate.links(seeds, "seeds", len(forward[0]), len(backward[0]))
+    pairs, _ = mutual_best(forward, backward)
+    scores = first_candidates(*forward)[1][pairs[:, 0]].astype(np.float32)
+    return _like(candidates, _without_seeds((pairs, scores), known))
+
+
+def similarity_threshold(candidates: Candidates, threshold: float, *, seeds: Any = ()) -> Selection:
+    """SimThr: every source's nearest target whose similarity is above the threshold."""
+    threshold = validate.number(threshold, "threshold")
+    indices, scores = _checked(candidates.forward, "forward")
+    known = validate.links(seeds, "seeds", len(indices), validate.MAX_ID)
+    return _like(candidates, _without_seeds(above_threshold(indices, scores, threshold), known))
+
+
+def one_to_one(candidates: Candidates, threshold: float, *, previous: Any = (), seeds: Any = ()) -> Selection:
+    """OneToOne (BootEA): maximum-weight matching of the candidates above a threshold, added to earlier pairs.
+
+    Args:
+        candidates: forward candidates with similarities.
+        threshold: only candidates more similar than this, and more similar than 0, may be matched.
+        previous: (m, 2) pairs of earlier rounds. Where an earlier and a new pair share an entity, the one
+            that is more similar now stays; a pair that is no longer among the candidates loses.
+        seeds: (m, 2) links that are already known; their entities take no part.
+    """
+    threshold = validate.number(threshold, "threshold")
+    indices, scores = _checked(candidates.forward, "forward")
+    known = validate.links(seeds, "seeds", len(indices), validate.MAX_ID)
+    old_pairs = validate.columns(previous, "previous", 2)
+    validate.in_range(old_pairs[:, 0], "previous[:, 0]", len(indices), "source entities")
+    validate.in_range(old_pairs[:, 1], "previous[:, 1]", validate.MAX_ID, "target entities")
+    old = _without_seeds((old_pairs, _current_scores(old_pairs, indices, scores)), known)
+    pairs, scores = _union([_matching(indices, scores, threshold, known), old])
+    for side in (0, 1):
+        order = np.argsort(-scores, kind="stable")
+        _, first = np.unique(pairs[order, side], return_index=True)
+        kept = np.sort(order[first])
+        pairs, scores = pairs[kept], scores[kept]
+    return _like(candidates, (pairs, scores))
+
+
+def _matching(indices: np.ndarray, scores: np.ndarray, threshold: float, seeds: np.ndarray) -> Selection:
+    """One-to-one pairs with the largest sum of similarities: SciPy's sparse bipartite matching."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    usable = (indices >= 0) & (scores > max(threshold, 0.0))
+    usable[seeds[:, 0]] = False
+    usable &= ~np.isin(indices, seeds[:, 1])
+    rows, positions = np.nonzero(usable)
+    if len(rows) == 0:
+        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
+    sources, row_of = np.unique(rows, return_inverse=True)
+    targets, column_of = np.unique(indices[rows, positions], return_inverse=True)
+    weights = scores[rows, positions].astype(np.float64)
+    # SciPy matches every row: each gets a column of its own that stands for "stays alone" at almost no weight.
+    alone = np.arange(len(sources))
+    matrix = csr_array(
+        (
+            np.concatenate([weights, np.full(len(sources), 1e-9)]),
+            (np.concatenate([row_of, alone]), np.concatenate([column_of, len(targets) + alone])),
+        )
+    )
+    matched, column = min_weight_full_bipartite_matching(matrix, maximize=True)
+    real = column < len(targets)
+    pairs = np.stack([sources[matched[real]], targets[column[real]]], axis=1)
+    return pairs, _current_scores(pairs, indices, scores)
+
+
+def _current_scores(pairs: np.ndarray, indices: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Present similarity of each pair; -inf where the target is not among the source's candidates."""
+    found = indices[pairs[:, 0]] == pairs[:, 1:]
+    return np.where(found, scores[pairs[:, 0]], -np.inf).max(axis=1, initial=-np.inf).astype(np.float32)
+
+
+def _checked(ranking: Ranking, name: str, num_targets: int = validate.MAX_ID) -> tuple[np.ndarray, np.ndarray]:
+    return validate.ranking(ranking.indices, ranking.scores, name, None, num_targets)
+
+
+def _like(candidates: Candidates, found: Selection) -> Selection:
+    template = candidates.forward.indices
+    return like(template, found[0]), like(template, found[1])
+
+
+def _union(parts: list[Selection]) -> Selection:
+    """All pairs of the parts, each once with its largest value, in increasing order."""
+    pairs = np.concatenate([part for part, _ in parts])
+    values = np.concatenate([part for _, part in parts])
+    order = np.lexsort((-values, pairs[:, 1], pairs[:, 0]))
+    pairs, values = pairs[order], values[order]
+    first = np.concatenate([[True], (pairs[1:] != pairs[:-1]).any(axis=1)]) if len(pairs) else np.zeros(0, bool)
+    return pairs[first], values[first]
+
+
+def _without_seeds(found: Selection, seeds: np.ndarray) -> Selection:
+    return _keep(found, np.ones(len(found[0]), dtype=bool), seeds)
+
+
+def _keep(found: Selection, chosen: np.ndarray, seeds: np.ndarray) -> Selection:
+    pairs, values = found
+    chosen = chosen & ~np.isin(pairs[:, 0], seeds[:, 0]) & ~np.isin(pairs[:, 1], seeds[:, 1])
+    return np.ascontiguousarray(pairs[chosen]), values[chosen]

@@ -1,0 +1,187 @@
+"""From similarity to probability: q(e → e') = exp(β·sim(e, e')) / Σ over all targets.
+
+The paper's ω₁, ω₀ and τ enter only through β = ω₁/τ, so fitting is a convex problem in one unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util import validate
+from stea_fast._util.arrays import like, to_numpy
+
+MAX_BETA = 1e4
+MIN_BETA = 1e-3
+CONFIDENCE_ROWS = 2048  # a mean over so many rows is exact enough to choose beta by
+
+
+def softmax(scores: np.ndarray, beta: float, log_partition: np.ndarray | None = None) -> np.ndarray:
+    """float64 [n, k]: probabilities of the candidates.
+
+    Args:
+        scores: [n, k]; -inf means "no candidate" and gets probability 0.
+        beta: inverse temperature.
+        log_partition: [n], log Σ exp(β·sim) over all targets. Without it the row's candidates share all mass.
+    """
+    with np.errstate(invalid="ignore"):  # 0 * -inf, and rows without any candidate: -inf - -inf
+        scaled = np.where(np.isneginf(scores), -np.inf, beta * scores.astype(np.float64))
+        if log_partition is None:
+            log_partition = log_sum_exp(scaled)
+        return np.minimum(np.nan_to_num(np.exp(scaled - log_partition[:, None]), nan=0.0), 1.0)
+
+
+def minmax(scores: np.ndarray) -> np.ndarray:
+    """float64 [n, k]: each row scaled to [0, 1] and normalised to sum 1 (the paper's ablation)."""
+    present = ~np.isneginf(scores)
+    filled = np.where(present, scores, np.nan).astype(np.float64)
+    with np.errstate(all="ignore"):
+        low = np.min(np.where(present, filled, np.inf), axis=1, keepdims=True)
+        high = np.max(np.where(present, filled, -np.inf), axis=1, keepdims=True)
+        scaled = np.where(high > low, (filled - low) / (high - low), 1.0)
+    scaled = np.where(present, scaled, 0.0)
+    return scaled / np.maximum(scaled.sum(axis=1, keepdims=True), 1e-300)
+
+
+def log_sum_exp(values: np.ndarray) -> np.ndarray:
+    """log Σ exp along the last axis; -inf for rows of -inf."""
+    top = values.max(axis=-1, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(np.exp(values - shift[..., None]).sum(axis=-1))
+
+
+def fit_beta(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
+    """The β that makes held-out links most likely: Newton's method on a convex function of one unknown.
+
+    Args:
+        blocks: an iterable that can be walked several times and yields (scores [m, n], truth [m]): the
+            similarities of some sources with all their targets, and the column of the true one. Blocks keep
+            memory small; pass `[(scores, truth)]` if everything fits.
+
+    The links must be ones the encoder was *not* trained on: on its own seeds the likelihood grows without
+    end with β. The result is limited to [0, 10000].
+    """
+    if isinstance(blocks, Iterator):
+        raise TypeError("blocks must be walked several times: give a list, not a generator")
+    return newton(lambda beta: _derivatives(blocks, beta))
+
+
+def newton(derivatives: Callable[[float], tuple[float, float]]) -> float:
+    """Where a convex function of β in [0, 10000] is least, from its first two derivatives."""
+    low, high = 0.0, MAX_BETA
+    beta = 1.0
+    for _ in range(100):
+        gradient, curvature = derivatives(beta)
+        if gradient > 0:
+            high = beta
+        else:
+            low = beta
+        step = beta - gradient / curvature if curvature > 0 else np.inf
+        if not low < step < high:  # outside what is known: bisect (in the logarithm while high is far)
+            step = np.sqrt(max(low, 1e-3) * high) if high == MAX_BETA else 0.5 * (low + high)
+        if abs(step - beta) <= 1e-6 * max(1.0, beta) or high - low <= 1e-9:
+            return float(step)
+        beta = float(step)
+    return beta
+
+
+def _derivatives(blocks: Iterable[tuple[np.ndarray, np.ndarray]], beta: float) -> tuple[float, float]:
+    """First and second derivative of -log-likelihood: Σ (E_q[s] - s_true) and Σ Var_q[s]."""
+    gradient = curvature = 0.0
+    num_links = 0
+    for block in blocks:
+        scores, truth = _checked_block(block)
+        num_links += len(truth)
+        probs = softmax(scores, beta)
+        # Relative to the true one: where it is the best, no rounding can turn the sign of the gradient.
+        ahead = np.where(np.isneginf(scores), 0.0, scores - scores[np.arange(len(truth)), truth][:, None])
+        mean = (probs * ahead).sum(axis=1)
+        curvature += float((probs * (ahead - mean[:, None]) ** 2).sum())
+        gradient += float(mean.sum())
+    if num_links == 0:
+        raise ValueError("blocks hold no links: there is nothing to fit beta to")
+    if not np.isfinite(gradient):
+        raise ValueError("blocks hold scores that are NaN or infinite")
+    return gradient, curvature
+
+
+def _checked_block(block: Any) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        scores, truth = block
+    except (TypeError, ValueError):
+        raise TypeError("blocks must yield pairs (scores, truth)") from None
+    scores = to_numpy(scores, "scores of blocks").astype(np.float64)
+    truth = validate.integers(truth, "truth of blocks")
+    if scores.ndim != 2 or truth.shape != scores.shape[:1]:
+        raise ValueError(f"blocks must yield scores [m, n] and truth [m], got {scores.shape} and {truth.shape}")
+    validate.in_range(truth, "truth of blocks", scores.shape[1], "columns")
+    if np.isneginf(scores[np.arange(len(truth)), truth]).any():
+        raise ValueError("truth of blocks points to a score of -inf, which means no candidate")
+    return scores, truth
+
+
+class EmbeddingBlocks:
+    """Held-out links of two embedding matrices as blocks for `fit_beta`: inner products, a few rows at a time."""
+
+    def __init__(self, emb1: Any, emb2: Any, links: Any, *, block: int = 256) -> None:
+        self.emb1, self.emb2 = _embeddings(emb1, emb2)
+        self.links = validate.links(links, "links", len(self.emb1), len(self.emb2))
+        self.block = validate.count(block, "block", minimum=1)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for begin in range(0, len(self.links), self.block):
+            sources, targets = self.links[begin : begin + self.block].T
+            yield self.emb1[sources] @ self.emb2.T, targets
+
+
+def _embeddings(emb1: Any, emb2: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Two matrices of finite numbers with the same number of columns."""
+    first, second = to_numpy(emb1, "emb1"), to_numpy(emb2, "emb2")
+    for array, name in ((first, "emb1"), (second, "emb2")):
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
+        if array.ndim != 2 or not np.isfinite(array).all():
+            raise ValueError(f"{name} must be a matrix of finite numbers, got shape {array.shape}")
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(f"emb1 and emb2 must have the same width, got {first.shape[1]} and {second.shape[1]}")
+    return first, second
+
+
+def log_partition(emb1: Any, emb2: Any, beta: float, *, block: int = 1024) -> tuple[Any, Any]:
+    """log Σ exp(β·⟨emb1, emb2⟩) over all targets for every source, and over all sources for every target.
+
+    One pass over blocks of similarities serves both; nothing of size |E|×|E'| is stored.
+    """
+    sources, targets = _embeddings(emb1, emb2)
+    beta = validate.number(beta, "beta", minimum=0.0)
+    block = validate.count(block, "block", minimum=1)
+    rows = np.empty(len(sources))
+    columns = np.full(len(targets), -np.inf)
+    for begin in range(0, len(sources), block):
+        scaled = beta * (sources[begin : begin + block] @ targets.T).astype(np.float64)
+        rows[begin : begin + block] = log_sum_exp(scaled)
+        columns = np.logaddexp(columns, log_sum_exp(scaled.T))
+    return like(emb1, rows), like(emb1, columns)
+
+
+def beta_for_confidence(scores: np.ndarray, confidence: float) -> float:
+    """The β at which the best candidates have mean probability `confidence`: a rule that needs no labels.
+
+    With the share of mutually nearest rows as confidence, the probabilities claim as many correct first
+    guesses as the two directions agree on. Evenly spaced rows stand for all.
+    """
+    rows = scores[np.isfinite(scores).sum(axis=1) > 1]
+    rows = rows[:: max(1, len(rows) // CONFIDENCE_ROWS)]
+    if len(rows) == 0:
+        return 1.0
+    low, high = np.log(MIN_BETA), np.log(MAX_BETA)
+    for _ in range(24):
+        middle = 0.5 * (low + high)
+        if softmax(rows, np.exp(middle)).max(axis=1).mean() < confidence:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(0.5 * (low + high)))

@@ -1,0 +1,1 @@
+"""The engines of `topk`: each finds candidates in single precision; `search.exact` settles them."""

@@ -1,0 +1,151 @@
+"""The CPU engine: blocks of inner products from a BLAS, merged into both directions in one read."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.search.exact import Found, Pass, Query
+
+BLOCK_ROWS, BLOCK_COLUMNS = 1024, 4096
+ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
+Block = tuple[np.ndarray, ...]
+Matmul = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+
+
+class Pools:
+    """What is kept of every line (row or column) while the blocks come in; see csrc/kernels/topk.h."""
+
+    def __init__(self, lines: int, keep: int, floor: np.ndarray | None) -> None:
+        self.keep = keep
+        self.entries = np.empty((lines, keep + max(16, keep // 2)), dtype=ENTRY)
+        self.sizes = np.zeros(lines, dtype=np.int32)
+        self.threshold = np.full(lines, -np.inf, dtype=np.float32) if floor is None else floor.copy()
+        self.best = self.threshold.copy()  # partition sums are relative to it: never below what is overlooked
+
+    def part(self, span: slice) -> tuple[np.ndarray, ...]:
+        """Views of some lines, as the kernels take them."""
+        return self.entries[span], self.sizes[span], self.threshold[span], self.best[span]
+
+    def found(self) -> Found:
+        """The kept entries, once they are sorted."""
+        filled = np.arange(self.keep) < self.sizes[:, None]
+        entries = self.entries[:, : self.keep]
+        return Found(np.where(filled, entries["index"], -1), np.where(filled, entries["score"], -np.inf))
+
+
+class PartitionSums:
+    """Σ exp(β·(score − anchor)) of every line."""
+
+    def __init__(self, lines: int) -> None:
+        self.sums = np.zeros(lines)
+        self.anchor = np.zeros(lines, dtype=np.float32)
+
+    def part(self, span: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Views of some lines."""
+        return self.sums[span], self.anchor[span]
+
+    def log(self, beta: float) -> np.ndarray:
+        """float64 [lines]: log Σ exp(β·score)."""
+        return np.log(self.sums) + beta * self.anchor.astype(np.float64)
+
+
+class CpuEngine:
+    """Matrix products by NumPy's or torch's BLAS, merging by compiled kernels.
+
+    Args:
+        kernels: a module with `merge`, `partition`, `sort` and `products`: `native_merge` or `numba_merge`.
+    """
+
+    def __init__(self, kernels: ModuleType, n_threads: int) -> None:
+        self.name = kernels.__name__.rpartition(".")[2].removesuffix("_merge")
+        self.kernels, self.n_threads = kernels, n_threads
+
+    def products(self, queries: Embeddings, keys: Embeddings, indices: np.ndarray, distance: bool) -> np.ndarray:
+        """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
+        return self.kernels.products(queries, keys, indices, distance, self.n_threads)
+
+    def search(self, query: Query) -> Pass:
+        """The `keep` best of every row and of every column, in single precision."""
+        side1, side2, beta = query.side1, query.side2, query.beta
+        rows = Pools(len(side1), min(query.keep, len(side2)), query.floors[0])
+        columns = Pools(len(side2), min(query.keep, len(side1)), query.floors[1])
+        sums = None if beta is None else (PartitionSums(len(side1)), PartitionSums(len(side2)))
+        for block, span1, span2 in _blocks(side1, side2, query.scoring):
+            pools = rows.part(span1), columns.part(span2)
+            keeps = rows.keep, columns.keep
+            self.kernels.merge(block, span1.start, span2.start, *pools, *keeps, self.n_threads)
+            if sums is not None:
+                parts = sums[0].part(span1), sums[1].part(span2)
+                self.kernels.partition(block, *pools, *keeps, *parts, beta, self.n_threads)
+            query.step(block[0].size)
+        for line_pools in (rows, columns):
+            self.kernels.sort(line_pools.part(slice(None)), line_pools.keep, self.n_threads)
+        logs = None if sums is None or beta is None else (sums[0].log(beta), sums[1].log(beta))
+        return Pass(rows.found(), columns.found(), logs)
+
+
+def _blocks(side1: Embeddings, side2: Embeddings, scoring: Scoring) -> Iterator[tuple[Block, slice, slice]]:
+    """(inner products, row and column scales, row and column offsets) of one block after the other, float32.
+
+    One piece of memory serves all blocks: each is overwritten by the next.
+    """
+    scale1, scale2 = scoring.scale1 * side1.block_norms, scoring.scale2 * side2.block_norms
+    scale1, scale2, offset1, offset2 = (
+        values.astype(np.float32) for values in (scale1, scale2, scoring.offset1, scoring.offset2)
+    )
+    multiply = _matmul()
+    buffer = np.empty(min(BLOCK_ROWS, len(side1)) * min(BLOCK_COLUMNS, len(side2)), dtype=np.float32)
+    for begin1 in range(0, len(side1), BLOCK_ROWS):
+        span1 = slice(begin1, min(begin1 + BLOCK_ROWS, len(side1)))
+        left = side1.block(span1.start, span1.stop)
+        for begin2 in range(0, len(side2), BLOCK_COLUMNS):
+            span2 = slice(begin2, min(begin2 + BLOCK_COLUMNS, len(side2)))
+            right = side2.block(span2.start, span2.stop)
+            values = buffer[: len(left) * len(right)].reshape(len(left), len(right))
+            multiply(left, right, values)
+            yield (values, scale1[span1], scale2[span2], offset1[span1], offset2[span2]), span1, span2
+
+
+def _matmul() -> Matmul:
+    """out = a @ b.T by the fastest BLAS that is loaded already."""
+    return _with_torch if "torch" in sys.modules and _torch_is_faster() else _with_numpy
+
+
+def _with_numpy(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    np.matmul(a, b.T, out=out)
+
+
+def _with_torch(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    torch = sys.modules["torch"]
+    torch.mm(_tensor(a), _tensor(b).T, out=_tensor(out))
+
+
+def _tensor(array: np.ndarray) -> Any:
+    if not (array.flags.writeable and array.flags.c_contiguous):  # torch warns of read-only arrays
+        array = array.copy()
+    return sys.modules["torch"].from_numpy(array)
+
+
+@cache
+def _torch_is_faster() -> bool:
+    """Measured once: which library is the faster one depends on the processor."""
+    a = np.full((512, 256), 0.5, dtype=np.float32)
+    out = np.empty((512, 512), dtype=np.float32)
+
+    def best_time(multiply: Matmul) -> float:
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            multiply(a, a, out)
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    return best_time(_with_torch) < best_time(_with_numpy)

@@ -1,0 +1,111 @@
+"""The FAISS engine: exact search on CPU or GPUs, and approximate search by IVF or HNSW."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import faiss
+import numpy as np
+
+from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.search.exact import Found, Pass, Products, Query
+
+logger = logging.getLogger("stea_fast")
+
+QUERIES = 4096  # between two looks at progress and Ctrl-C
+HNSW_LINKS = 32
+Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+
+
+def num_gpus() -> int:
+    """How many GPUs answer; 0 with faiss-cpu."""
+    return int(faiss.get_num_gpus()) if hasattr(faiss, "get_num_gpus") else 0
+
+
+class FaissEngine:
+    """kind "flat" is exact; "ivf" and "hnsw" find most of the neighbours in less time."""
+
+    def __init__(self, kind: str, products: Products) -> None:
+        self.name = "faiss" if kind == "flat" else f"faiss-{kind}"
+        self.kind, self.products = kind, products
+
+    def search(self, query: Query) -> Pass:
+        """The `keep` best of every row and of every column: one search in each direction."""
+        if query.beta is not None:
+            raise ValueError(f"engine={self.name!r} gives no partition sums (beta); use 'auto', 'native' or 'torch'")
+        side1, side2, scoring = query.side1, query.side2, query.scoring
+        forward = self._direction(side1, side2, scoring, query)
+        return Pass(forward, self._direction(side2, side1, scoring.swapped(), query))
+
+    def _direction(self, queries: Embeddings, keys: Embeddings, scoring: Scoring, query: Query) -> Found:
+        keep = min(query.keep, len(keys))
+        # An offset of the key is one more dimension, at which every query is -1.
+        has_offsets = bool(np.any(scoring.offset2))
+        search = self._searcher(_scaled(keys, scoring.scale2, scoring.offset2 if has_offsets else None))
+        indices = np.empty((len(queries), keep), dtype=np.int32)
+        scores = np.empty((len(queries), keep), dtype=np.float32)
+        for begin in range(0, len(queries), QUERIES):
+            span = slice(begin, min(begin + QUERIES, len(queries)))
+            minus_one = np.full(len(queries), -1.0) if has_offsets else None
+            scores[span], indices[span] = search(_scaled(queries, scoring.scale1, minus_one, span), keep)
+            scores[span] -= scoring.offset1[span, None].astype(np.float32)
+            query.step((span.stop - span.start) * len(keys) / 2)  # each direction is half of the work
+        return Found(indices, np.where(indices >= 0, scores, -np.inf).astype(np.float32))
+
+    def _searcher(self, keys: np.ndarray) -> Search:
+        if self.kind != "flat":
+            return _index(self.kind, keys).search
+        if num_gpus():
+            logger.info("faiss searches on %d GPU(s)", num_gpus())
+            return _GpuSearch(keys).search
+        return lambda queries, k: faiss.knn(queries, keys, k, metric=faiss.METRIC_INNER_PRODUCT)
+
+
+def _scaled(side: Embeddings, scale: np.ndarray, extra: np.ndarray | None, span: slice = slice(None)) -> np.ndarray:
+    """float32 [m, d (+ 1)]: some rows times their scale, and the extra column."""
+    begin, end, _ = span.indices(len(side))
+    factor = (scale * side.block_norms)[span, None].astype(np.float32)
+    rows = side.block(begin, end) * factor
+    if extra is None:
+        return np.ascontiguousarray(rows)
+    return np.ascontiguousarray(np.concatenate([rows, extra[span, None].astype(np.float32)], axis=1))
+
+
+class _GpuSearch:
+    """Exact search, the queries shared out among the GPUs."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        self.keys = keys
+        self.resources = [faiss.StandardGpuResources() for _ in range(num_gpus())]
+
+    def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        parts = np.array_split(queries, len(self.resources))
+        with ThreadPoolExecutor(len(self.resources)) as pool:
+            found = list(pool.map(lambda device: self._on_device(device, parts[device], k), range(len(parts))))
+        return np.concatenate([scores for scores, _ in found]), np.concatenate([indices for _, indices in found])
+
+    def _on_device(self, device: int, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if len(queries) == 0:
+            return np.empty((0, k), dtype=np.float32), np.empty((0, k), dtype=np.int64)
+        return faiss.knn_gpu(
+            self.resources[device], queries, self.keys, k, metric=faiss.METRIC_INNER_PRODUCT, device=device
+        )
+
+
+def _index(kind: str, keys: np.ndarray) -> Any:
+    """An approximate index by inner product."""
+    index: Any
+    count, width = keys.shape
+    if kind == "hnsw":
+        index = faiss.IndexHNSWFlat(width, HNSW_LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction, index.hnsw.efSearch = 80, 128
+    else:
+        lists = max(1, min(int(4 * np.sqrt(count)), count // 39))  # FAISS wants 39 vectors per list to train on
+        index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, lists, faiss.METRIC_INNER_PRODUCT)
+        index.nprobe = max(1, lists // 16)
+        index.train(keys)
+    index.add(keys)
+    return index

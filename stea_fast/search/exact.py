@@ -1,0 +1,176 @@
+"""From an engine's candidates to the exact result: double precision, and one order for ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stea_fast._util.progress import Step
+from stea_fast.search.embeddings import Embeddings, Scoring
+
+SLACK = 8  # candidates beyond those asked for; they settle nearly every row
+BLOCK_BYTES = 1 << 25
+Products = Callable[[Embeddings, Embeddings, Any, bool], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An engine's candidates of every row, best first: int and float32 [n, keep], -1 and -inf where there are none.
+
+    What is not among them scored, in single precision, no more than the last one.
+    """
+
+    indices: Any
+    scores: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What an engine is asked for.
+
+    Attributes:
+        keep: how many candidates of every row, and of every column.
+        beta: if given, log-partition sums as well.
+        step: to be called with the number of scores just seen.
+        floors: float32 [n1] and [n2], scores that the `keep` best of every row, and of every column, are known to
+            exceed: an engine may overlook what is below. None where nothing is known.
+    """
+
+    side1: Embeddings
+    side2: Embeddings
+    scoring: Scoring
+    keep: int
+    beta: float | None
+    step: Step
+    floors: tuple[Any, Any] = (None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass over all similarities: candidates of both directions, and log-partition sums if asked for."""
+
+    forward: Found
+    backward: Found
+    log_partition: tuple[Any, Any] | None = None
+
+
+def ranked(
+    found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, products: Products, *, settle: bool
+) -> tuple[Any, Any]:
+    """Indices and float64 scores [n, k]: the k best of every row, ordered by (rounded score, index).
+
+    With `settle`, rows in which single precision may have missed one of the best are searched again: the result is
+    exact. Without, it is as good as what was found.
+    """
+    ops = queries.ops
+    indices, scores = reordered(found.indices, queries, keys, scoring, products)
+    kept = min(indices.shape[1], k)
+    if settle and indices.shape[1] < len(keys):  # the others could be better where the last kept one is close
+        margin = scores[:, kept - 1] - ops.double(found.scores[:, -1])
+        unsettled = ops.nonzero(~(margin > 2.0 * scoring.tolerance(queries, keys)))
+        unsettled = unsettled[ops.order(queries.norms[unsettled][None])[0]]  # equal rows side by side, in one block
+        size = max(1, BLOCK_BYTES // (8 * queries.width))
+        for begin in range(0, len(unsettled), size):
+            rows = unsettled[begin : begin + size]
+            indices[rows, :kept], scores[rows, :kept] = searched(
+                rows, queries, keys, scoring, kept, known=scores[rows, kept - 1]
+            )
+    missing = k - kept
+    return ops.pad(indices[:, :kept], missing, -1), ops.pad(scores[:, :kept], missing, -float("inf"))
+
+
+def reordered(
+    indices: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, products: Products
+) -> tuple[Any, Any]:
+    """The same candidates with their rounded scores (-inf for none): by decreasing score, then by index."""
+    ops = queries.ops
+    product = products(queries, keys, indices, scoring.metric == "l2")
+    rows = ops.arange(len(indices))[:, None]
+    plain = -product if scoring.metric == "l2" else similarity(product, queries, keys, scoring, rows, indices)
+    exact = ops.round(scoring.final(plain, rows, indices), scoring.quantum(queries, keys)[:, None])
+    scores = ops.where(indices >= 0, exact, -float("inf"))
+    by_index = ops.order(indices)
+    indices, scores = ops.take(indices, by_index), ops.take(scores, by_index)
+    by_score = ops.order(-scores)
+    return ops.take(indices, by_score), ops.take(scores, by_score)
+
+
+def similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, rows: Any, columns: Any) -> Any:
+    """From inner products, for rows and columns that broadcast."""
+    if scoring.metric == "l2":
+        return 2.0 * product - queries.norms[rows] ** 2 - keys.norms[columns] ** 2
+    if scoring.metric == "cosine":
+        # Divided, not multiplied by inverses: equal vectors have the cosine 1, not almost 1.
+        return queries.ops.divide(product, queries.norms[rows] * keys.norms[columns])
+    return product
+
+
+def floor_of(found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int) -> Any:
+    """float32 [n]: with the candidates of another scoring, a bound below the `keep`-th best score of every row."""
+    if found.indices.shape[1] < keep:
+        return None
+    ops = queries.ops
+    rows = ops.arange(len(found.indices))[:, None]
+    scores = ops.where(found.indices >= 0, scoring.final(ops.double(found.scores), rows, found.indices), -float("inf"))
+    least = ops.take(scores, ops.order(-scores))[:, keep - 1]
+    return ops.single(least - 2.0 * scoring.tolerance(queries, keys))
+
+
+def searched(
+    rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, known: Any = None
+) -> tuple[Any, Any]:
+    """The k best of a few rows by their scores with everything, in double precision; `known` scores they reach.
+
+    Rows that are equal are searched once: it is where many entities look the same that single precision settles
+    nothing, and these come here as copies of each other.
+    """
+    ops = queries.ops
+    first, kind = _kinds(rows, queries, scoring)
+    rows = rows[first]
+    left, quantum = queries.doubles(rows), scoring.quantum(queries, keys)[rows, None]
+    # Two quanta: the known score was added up in another order, and may have been rounded to a neighbour.
+    floor = -float("inf") if known is None else known[first][:, None] - 2.0 * quantum
+    indices, scores = ops.positions(np.full((len(rows), k), -1)), ops.empty(len(rows), k)
+    scores[:] = -float("inf")
+    width = max(1, BLOCK_BYTES // (8 * max(len(rows), queries.width)))
+    for begin in range(0, len(keys), width):
+        columns = ops.arange(len(keys))[begin : begin + width]
+        product = left @ keys.doubles(slice(begin, begin + width)).T
+        plain = similarity(product, queries, keys, scoring, rows[:, None], columns)
+        block = ops.round(scoring.final(plain, rows[:, None], columns), quantum)
+        better = ops.nonzero(((block > scores[:, -1:]) & (block >= floor)).any(1))
+        if len(better):
+            joined = ops.join(scores[better], block[better])
+            numbers = ops.join(indices[better], columns + 0 * indices[better][:, :1])
+            order = ops.order(-joined)[:, :k]
+            indices[better], scores[better] = ops.take(numbers, order), ops.take(joined, order)
+    return indices[kind], scores[kind]
+
+
+def _kinds(rows: Any, queries: Embeddings, scoring: Scoring) -> tuple[Any, Any]:
+    """Places in `rows` of one row of every kind, and the kind of every row: those of a kind have the same scores."""
+    ops = queries.ops
+    first, kind = ops.distinct(queries.array[rows])
+    if scoring.means is None:
+        return first, kind
+    with_means = ops.empty(len(rows), 2)
+    with_means[:, 0], with_means[:, 1] = kind, scoring.means[0][rows]
+    return ops.distinct(with_means)
+
+
+def gathered_products(queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
+    """float64 [n, keep]: inner products, or squared distances, of every row with its candidates."""
+    out = queries.ops.empty(*indices.shape)
+    rows = max(1, BLOCK_BYTES // (8 * queries.width * indices.shape[1]))
+    for begin in range(0, len(indices), rows):
+        span = slice(begin, begin + rows)
+        left, right = queries.doubles(span), keys.doubles(indices[span])
+        if distance:
+            right -= left[:, None, :]
+            out[span] = (right * right).sum(2)
+        else:
+            out[span] = (right @ left[:, :, None])[:, :, 0]
+    return out

@@ -1,0 +1,38 @@
+"""Scores of any pairs, not only of the nearest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.search.exact import BLOCK_BYTES, similarity
+
+
+class PairScorer:
+    """The score of every (row, column), as `topk` defines it; holds on to the embeddings.
+
+    Products are computed in single precision where the norms allow it: a score here may differ from that of the
+    search by rounding.
+    """
+
+    def __init__(self, side1: Embeddings, side2: Embeddings, scoring: Scoring) -> None:
+        self._side1, self._side2, self._scoring = side1, side2, scoring
+
+    def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """float64 [m]: the scores of m pairs."""
+        out = np.empty(len(rows))
+        step = max(1, BLOCK_BYTES // (8 * self._side1.width))
+        for begin in range(0, len(rows), step):
+            span = slice(begin, begin + step)
+            out[span] = self._scores(rows[span], columns[span])
+        return out
+
+    def _scores(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        side1, side2, ops = self._side1, self._side2, self._side1.ops
+        i, j = ops.positions(rows), ops.positions(columns)
+        exact = ops.single if side1.is_balanced and side2.is_balanced else ops.double
+        product = ops.double((exact(side1.array[i]) * exact(side2.array[j])).sum(1))
+        values: Any = self._scoring.final(similarity(product, side1, side2, self._scoring, i, j), i, j)
+        return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

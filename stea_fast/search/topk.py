@@ -1,0 +1,219 @@
+"""`topk`: the nearest neighbours of every entity in the other graph, both directions from one pass."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from stea_fast import _backends
+from stea_fast._util import validate
+from stea_fast._util.arrays import is_torch, like
+from stea_fast._util.progress import Progress, Step, steps
+from stea_fast._util.threads import thread_count
+from stea_fast.search.array_ops import Ops
+from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
+from stea_fast.search.exact import SLACK, Pass, Query, floor_of, ranked, searched
+from stea_fast.search.pair_scores import PairScorer
+from stea_fast.types import Ranking, TopK
+
+ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
+APPROXIMATE = ("faiss-ivf", "faiss-hnsw")
+RECALL_SAMPLE = 256  # rows of each direction on which approximate search is compared with exact search
+WORTH_A_GPU = 1e11  # multiplications above which FAISS is asked for GPUs
+
+
+class Engine(Protocol):
+    """Finds candidates in single precision; see `stea_fast.search.engines`."""
+
+    name: str
+
+    def search(self, query: Query) -> Pass:
+        """The `keep` best of both directions."""
+
+    def products(self, queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
+        """Inner products, or squared distances, in double precision."""
+
+
+def topk(
+    emb1: Any,
+    emb2: Any,
+    k: int = 10,
+    csls: int = 10,
+    metric: str = "cosine",
+    *,
+    engine: str = "auto",
+    beta: float | None = None,
+    n_threads: int | None = None,
+    progress: Progress = None,
+) -> TopK:
+    """The k nearest targets of every source and the k nearest sources of every target, best first.
+
+    Exact: the result is that of a brute-force search in double precision. Ties go to the lower index; scores are
+    tied if they are equal when rounded to 2^-36 of the largest possible score of the row. Nothing of size
+    |E|×|E'| is stored.
+
+    Args:
+        emb1, emb2: [n1, d] and [n2, d] embeddings, NumPy or torch, float16 to float64; they need not be
+            normalised. Results are of the same kind, on the same device.
+        k: candidates per row. Where the other side has fewer, rows end with index -1 and score -inf.
+        csls: c of CSLS: score = 2·sim(i, j) − mean of row i's c largest similarities − mean of column j's. 0 for
+            the plain similarity. A second pass over the blocks is needed for it.
+        metric: "cosine" (a zero vector has similarity 0 with everything), "ip" (inner product) or "l2"
+            (negative squared distance).
+        engine: "auto" (tensors on a GPU stay there; else the fastest engine of this machine), "native", "numba",
+            "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf", "faiss-hnsw"
+            (approximate: `recall` of the result says what was measured on a sample), "reference".
+        beta: if given, `log_partition` of the result holds log Σ exp(β·score) over all targets of every row,
+            and over all sources of every column, from the same pass; `refine` uses them.
+        n_threads: of the merging; the matrix products use the threads of their BLAS.
+        progress: True shows progress, False none, None (default) only on a terminal; or a function that is
+            called with (done, total).
+
+    Raises:
+        ValueError, TypeError: an argument is unusable; the message says what was expected.
+        BackendUnavailable: the engine asked for cannot run here.
+    """
+    k, csls = validate.count(k, "k", minimum=1), validate.count(csls, "csls")
+    validate.choice(metric, "metric", METRICS)
+    validate.choice(engine, "engine", ENGINES)
+    if beta is not None:
+        beta = validate.number(beta, "beta", minimum=0.0)
+    side1, side2 = _sides(emb1, emb2, engine)
+    check_pair(side1, side2, metric)
+    chosen = _engine(engine, side1, side2, thread_count(n_threads))
+    passes = 2 if csls else 1
+    total = float(passes * len(side1) * len(side2))
+    with steps(progress, total, f"top-{k} of {len(side1):,} x {len(side2):,}") as step:
+        return _search(chosen, side1, side2, k, csls, metric, beta, step, template=emb1)
+
+
+def _sides(emb1: Any, emb2: Any, engine: str) -> tuple[Embeddings, Embeddings]:
+    """Tensors stay tensors if they are on a GPU or the torch engine is asked for."""
+    if not (is_torch(emb1) and is_torch(emb2)):
+        if engine == "torch":
+            raise TypeError("engine='torch' needs tensors")
+        return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
+    if emb1.device != emb2.device:
+        raise ValueError(f"emb1 and emb2 must be on one device, got {emb1.device} and {emb2.device}")
+    if engine == "torch" or (engine == "auto" and emb1.device.type != "cpu"):
+        return Embeddings.torch(emb1, "emb1"), Embeddings.torch(emb2, "emb2")
+    return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
+
+
+def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> Engine:
+    if not isinstance(side1.array, np.ndarray):
+        from stea_fast.search.engines.torch_engine import TorchEngine
+
+        return TorchEngine()
+    if name == "reference":
+        from stea_fast.search.engines.reference_engine import ReferenceEngine
+
+        return ReferenceEngine()
+    merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
+    work = float(len(side1)) * len(side2) * side1.width
+    if name.startswith("faiss") or (name == "auto" and work > WORTH_A_GPU and _faiss_gpus()):
+        return _faiss_engine(name, partial(merging.products, n_threads=n_threads))
+    from stea_fast.search.engines.cpu import CpuEngine
+
+    return CpuEngine(merging, n_threads)
+
+
+def _merging_kernels(name: str) -> Any:
+    backend = _backends.resolve(name)
+    if backend.__name__.endswith(".native"):
+        from stea_fast.search.engines import native_merge
+
+        return native_merge
+    from stea_fast.search.engines import numba_merge
+
+    return numba_merge
+
+
+def _faiss_engine(name: str, products: Any) -> Engine:
+    try:
+        from stea_fast.search.engines.faiss_engine import FaissEngine
+    except ImportError as error:
+        raise _backends.BackendUnavailable(
+            f"engine {name!r} needs FAISS: pip install 'stea-fast[faiss]' or 'stea-fast[faiss-gpu]' ({error})"
+        ) from None
+    return FaissEngine(name.partition("-")[2] or "flat", products)
+
+
+def _faiss_gpus() -> int:
+    if importlib.util.find_spec("faiss") is None:
+        return 0
+    from stea_fast.search.engines.faiss_engine import num_gpus
+
+    return num_gpus()
+
+
+def _search(
+    engine: Engine, side1: Embeddings, side2: Embeddings, k: int, csls: int, metric: str, beta: float | None,
+    step: Step, template: Any,
+) -> TopK:  # fmt: skip
+    scoring = Scoring.of(metric, side1, side2)
+    floors = None, None
+    if csls:
+        near = engine.search(Query(side1, side2, scoring, csls + SLACK, None, step))
+        nearest = _both(engine, near, side1, side2, scoring, csls)
+        scoring = scoring.with_csls(*(_mean(scores, side1.ops) for _, scores in nearest))
+        floors = (
+            floor_of(near.forward, side1, side2, scoring, k + SLACK),
+            floor_of(near.backward, side2, side1, scoring.swapped(), k + SLACK),
+        )
+    found = engine.search(Query(side1, side2, scoring, k + SLACK, beta, step, floors))
+    forward, backward = _both(engine, found, side1, side2, scoring, k)
+    recall = None
+    if engine.name in APPROXIMATE:
+        recall = (
+            _recall(forward[0], side1, side2, scoring),
+            _recall(backward[0], side2, side1, scoring.swapped()),
+        )
+    logs = None
+    if found.log_partition is not None:
+        logs = _like(template, found.log_partition[0]), _like(template, found.log_partition[1])
+    return TopK(
+        _ranking(forward, template), _ranking(backward, template),
+        log_partition=logs, beta=beta, engine=engine.name, recall=recall,
+        score=PairScorer(side1, side2, scoring),
+    )  # fmt: skip
+
+
+def _both(
+    engine: Engine, found: Pass, side1: Embeddings, side2: Embeddings, scoring: Scoring, k: int
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    settle = engine.name not in APPROXIMATE
+    return (
+        ranked(found.forward, side1, side2, scoring, k, engine.products, settle=settle),
+        ranked(found.backward, side2, side1, scoring.swapped(), k, engine.products, settle=settle),
+    )
+
+
+def _mean(scores: Any, ops: Ops) -> Any:
+    """The mean of every row, without the places that have no candidate; 0 if it has none."""
+    present = scores > -np.inf
+    return ops.divide(ops.where(present, scores, 0.0).sum(1), ops.double(present.sum(1)))
+
+
+def _recall(indices: np.ndarray, queries: Embeddings, keys: Embeddings, scoring: Scoring) -> float:
+    """The share of the true nearest that were found, on evenly spaced rows."""
+    rows = np.unique(np.linspace(0, len(queries) - 1, RECALL_SAMPLE).astype(np.int64))
+    true, _ = searched(rows, queries, keys, scoring, min(indices.shape[1], len(keys)))
+    found = [len(np.intersect1d(indices[row], best)) for row, best in zip(rows, true, strict=True)]
+    return float(np.sum(found) / true.size)
+
+
+def _ranking(best: tuple[Any, Any], template: Any) -> Ranking:
+    indices, scores = best
+    if isinstance(indices, np.ndarray):
+        # Tensors are indexed by int64; NumPy takes any integer, and int32 is half as large.
+        indices, scores = indices.astype(np.int64 if is_torch(template) else np.int32), scores.astype(np.float32)
+        return Ranking(like(template, indices), like(template, scores))
+    return Ranking(indices, scores.float())
+
+
+def _like(template: Any, values: Any) -> Any:
+    return like(template, values) if isinstance(values, np.ndarray) else values

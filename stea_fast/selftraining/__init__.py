@@ -1,0 +1,1 @@
+"""The loop of the paper: train, search, refine, select, train again."""

@@ -1,0 +1,91 @@
+"""Proposals: what matched neighbours suggest. One contract for every backend, tier and number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_parity import FAST, TIERS, problems, star
+
+from stea_fast import KG, RelationAlignment, _backends, _core
+from stea_fast._backends import native, reference
+from stea_fast.refinement.beliefs import from_pairs, soft
+
+
+def propose(module, problem, masks, *, k=3, budget=1000, forward=True, n_threads=2, rows=None):
+    kg1, kg2, _, beliefs, relations = problem
+    strengths = module.strengths(relations, kg1, kg2) if forward else module.strengths(relations.swapped(), kg2, kg1)
+    return module.proposals(
+        kg1, kg2, beliefs, strengths, *masks, k=k, budget=budget, forward=forward, rows=rows or (0, kg1.num_entities),
+        n_threads=n_threads,
+    )  # fmt: skip
+
+
+def random_masks(problem, seed):
+    rng = np.random.default_rng(seed)
+    return tuple(rng.random(kg.num_entities) < 0.8 for kg in problem[:2])
+
+
+@pytest.mark.parametrize("backend", FAST)
+@given(problem=problems(), forward=st.booleans(), k=st.integers(1, 6), budget=st.sampled_from([0, 3, 20, 1000]))
+def test_every_backend_proposes_what_the_reference_does(backend, problem, forward, k, budget):
+    masks = random_masks(problem, k)
+    options = {"k": k, "budget": budget, "forward": forward}
+    found = propose(_backends.resolve(backend), problem, masks, **options)
+    expected = propose(reference, problem, masks, **options)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-30)
+    differs = found[0] != expected[0]
+    # Only what is equal to rounding may stand in another order, or just outside the list.
+    assert not differs[found[1] == 0].any()
+    for row in np.flatnonzero(differs.any(axis=1)):
+        values = expected[1][row]
+        close = np.isclose(values[:, None], values[None, :], rtol=1e-5).sum(axis=1) > 1
+        assert (close | (np.isclose(values, values[-1], rtol=1e-5)))[differs[row]].all()
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@given(problem=problems())
+def test_every_tier_and_thread_count_proposes_the_same_bits(tier, problem):
+    if tier not in _core.tiers():
+        pytest.skip(f"this CPU or build has no {tier} tier")
+    masks = random_masks(problem, 0)
+    expected = propose(native, problem, masks, n_threads=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEA_TIER", tier)
+        for n_threads in (1, 2, 5):
+            found = propose(native, problem, masks, n_threads=n_threads)
+            assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("backend", ["reference", *FAST])
+def test_the_way_over_a_matched_neighbour_is_found(backend):
+    kg1, kg2 = KG([[0, 0, 1], [2, 0, 1]]), KG([[3, 0, 2], [1, 1, 2]])
+    beliefs = from_pairs(np.array([1]), np.array([2]), np.array([1.0]), kg1.num_entities)
+    sub12 = np.zeros((2, 4))
+    sub12[[0, 1], [0, 2]] = 0.9  # relation 0 is relation 0, and their inverses are each other's
+    problem = kg1, kg2, None, beliefs, RelationAlignment(sub12, sub12.T)
+    everything = np.ones(3, dtype=bool), np.ones(4, dtype=bool)
+    indices, evidence = propose(_backends.resolve(backend), problem, everything)
+    assert indices.tolist() == [[3, -1, -1], [-1, -1, -1], [3, -1, -1]]  # 1 is reached by another relation
+    assert evidence[0, 0] > 0 and (evidence[:, 1:] == 0).all()
+    closed = everything[0], np.array([True, True, True, False])
+    assert (propose(_backends.resolve(backend), problem, closed)[0] == -1).all()
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_hubs_stay_within_the_budget_and_equal_the_reference(backend):
+    kg1, kg2 = star(120), star(150)
+    rng = np.random.default_rng(0)
+    candidates = np.stack([rng.permutation(kg2.num_entities)[:2] for _ in range(kg1.num_entities)]).astype(np.int32)
+    beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
+    relations = RelationAlignment(rng.random((6, 6), dtype=np.float32), rng.random((6, 6), dtype=np.float32))
+    problem = kg1, kg2, None, beliefs, relations
+    masks = np.ones(kg1.num_entities, dtype=bool), np.ones(kg2.num_entities, dtype=bool)
+    for budget in (10, 160, 5000):
+        found = propose(_backends.resolve(backend), problem, masks, k=5, budget=budget)
+        expected = propose(reference, problem, masks, k=5, budget=budget)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
+    whole = propose(_backends.resolve(backend), problem, masks)
+    part = propose(_backends.resolve(backend), problem, masks, rows=(7, 30))
+    assert all(np.array_equal(a, b[7:30]) for a, b in zip(part, whole, strict=True))

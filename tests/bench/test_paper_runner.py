@@ -1,0 +1,204 @@
+"""The runner of the paper's experiments: resumes, never computes twice, audits, and renders what it finds."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("safetensors", reason="checkpoints need safetensors")
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+sys.path.append(str(BENCH))
+
+from paper import audit, compute, experiments, render, store  # noqa: E402
+from paper import killed as killed_run  # noqa: E402
+from paper.results import Kind, Results, published  # noqa: E402
+from paper.runner import Runner, time_left  # noqa: E402
+
+
+def cell(method, split=0):
+    return experiments.Cell("demo", "synthetic", 0.1, method, "propagation", "3_rounds", split)
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    """Has run two cells; other tests read its results."""
+    folder = tmp_path_factory.mktemp("paper")
+    runner = Runner(folder / "results", folder / "checkpoints", threads=1)
+    assert runner.run([cell("mutual_nearest"), cell("stea")]) == 0
+    return runner
+
+
+def start(folder):
+    command = [sys.executable, "-u", str(BENCH / "paper" / "run.py"), "--only", "demo/*/stea/*split0"]
+    command += ["--results", str(folder / "results"), "--checkpoints", str(folder / "checkpoints")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
+    alone, killed = tmp_path / "alone", tmp_path / "killed"
+    undisturbed = start(alone)
+    process = start(killed)
+    for line in process.stdout:
+        if "round 1" in line:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert store.read(killed / "results" / store.CELLS) == []
+    assert any((killed / "checkpoints").glob("*/*.safetensors"))
+    resumed = start(killed).communicate()[0]
+    assert "round 0" not in resumed and "round 3" in resumed
+    undisturbed.communicate()
+    (one,), (other,) = (store.read(folder / "results" / store.CELLS) for folder in (alone, killed))
+    assert killed_run.figures(one) == killed_run.figures(other)
+    assert not any((killed / "checkpoints").glob("*/*.safetensors"))
+
+
+def test_finished_cells_are_not_computed_again(runner, monkeypatch):
+    monkeypatch.setattr(compute, "training", lambda *given, **options: pytest.fail("a finished cell was run again"))
+    before = runner.path.read_bytes()
+    assert runner.run([cell("mutual_nearest"), cell("stea")]) == 0
+    assert runner.path.read_bytes() == before
+
+
+def test_a_cell_that_another_process_is_at_is_left_to_it(runner, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(compute, "training", lambda *given, **options: pytest.fail("two processes at one cell"))
+    other = Runner(tmp_path, tmp_path, threads=1)
+    key = cell("stea").key.replace("/", "_")
+    with store.reserved(tmp_path / f"{key}_threads1") as ours:
+        assert ours
+        other.run([cell("stea")])
+    assert "another process" in capsys.readouterr().out
+
+
+def test_a_cell_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    tried = []
+
+    def fail(given, *rest):
+        tried.append(given.method)
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(compute, "load", fail)
+    assert Runner(tmp_path, tmp_path, threads=1).run([cell("stea"), cell("supervised")]) == 2
+    assert tried == ["stea", "supervised"] and "too large" in capsys.readouterr().err
+
+
+def test_a_line_cut_off_by_a_kill_is_replaced(tmp_path):
+    path = tmp_path / store.CELLS
+    store.append(path, {"id": "one"})
+    with path.open("a") as file:
+        file.write('{"id": "tw')
+    assert store.read(path) == [{"id": "one"}]
+    store.append(path, {"id": "three"})
+    assert store.read(path) == [{"id": "one"}, {"id": "three"}]
+
+
+def test_a_line_says_all_that_is_needed_to_judge_the_run(runner):
+    record = runner.finished()[cell("stea").key]
+    assert record["id"] == "demo/synthetic/10%/stea/propagation/3_rounds/split0"
+    assert record["settings"]["rounds"] == 3 and record["settings"]["refine_options"] == {"paper": "True"}
+    assert record["machine"]["numpy"] == np.__version__ and record["peak_mb"] > 0
+    last = record["history"][-1]["metrics"]
+    assert record["metrics"]["refined"]["closed"]["hit1"] == last["refined"]["hit1"]
+    assert record["pairs"]["precision"] == last["pairs"]["precision"]
+    for name, packed in record["hits"].items():
+        hits = compute.unpacked_hits(packed, record["sizes"]["test"])
+        assert hits.mean() == pytest.approx(record["metrics"][name]["closed"]["hit1"])
+
+
+def test_audit_passes_for_a_method_and_fails_for_oracle(runner, capsys):
+    assert audit.audit_all([cell("mutual_nearest")], runner) == 0
+    assert "same bits as in the finished cell" in capsys.readouterr().out
+    assert audit.audit_all([cell("oracle")], runner) == 1
+    assert "depend on the test links" in capsys.readouterr().out
+    kept = {found["id"]: found["passed"] for found in store.read(runner.path.with_name(store.AUDITS))}
+    assert kept == {cell("mutual_nearest").id: True, cell("oracle").id: False}
+
+
+def test_an_audit_without_a_finished_cell_runs_it_twice(tmp_path):
+    found = audit.audit(cell("supervised"), Runner(tmp_path, tmp_path, threads=1))
+    assert found["passed"] and found["against"] == "a second run"
+
+
+def test_no_cell_is_listed_twice_and_the_most_telling_come_first():
+    found = experiments.cells([*experiments.FULL, *experiments.QUICK], [0, 1])
+    assert len({each.key for each in found}) == len(found) == len({each.id for each in found})
+    assert [each.method for each in found[:3]] == ["default"] * 3
+    assert {each.dataset for each in found[:3]} == set(experiments.DBP15K)
+    negatives = {"num_negatives": 8192}
+    assert found[0].options == {"preset": "full", "encoder": "dual_amn", "encoder_options": negatives, "seed": 0}
+
+
+def test_variants_change_only_what_they_name():
+    plain = experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", "", 2)
+    both = experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", "bi", 2)
+    assert both.options["refine_options"] == {"paper": True, "select": "bi", "threshold": experiments.THRESHOLD}
+    assert plain.options == {
+        "rounds": 10, "refine_options": {"paper": True}, "encoder": "rrea", "encoder_options": {}, "seed": 2
+    }  # fmt: skip
+
+
+def test_time_left_comes_from_cells_of_the_same_kind(runner):
+    finished = {"a": {**runner.finished()[cell("stea").key], "seconds": 3600.0}}
+    assert time_left([cell("stea", 1), cell("stea", 2)], finished) == "time left: 2 h 00 min"
+    assert time_left([cell("stea", 1), cell("default")], finished).endswith("and 1 cells of kinds not run yet")
+    assert time_left([cell("default")], {}) == "time left: unknown"
+
+
+def as_cells_of_the_paper(runner):
+    """Two finished cells under names of the main table, two splits each."""
+    for method in ("mutual_nearest", "stea"):
+        record = json.loads(json.dumps(runner.finished()[cell(method).key]))
+        for split in (0, 1):
+            record["metrics"]["encoder"]["closed"]["hit1"] = 0.7 + 0.02 * split
+            where = {"dataset": "dbp15k_zh_en", "fraction": 0.01, "encoder": "dual_amn", "variant": "", "split": split}
+            yield {**json.loads(json.dumps(record)), **where}
+
+
+def test_rendering_puts_the_paper_beside_ours(runner):
+    results = Results(as_cells_of_the_paper(runner))
+    text = render.document(results, [{"id": "a", "passed": False, "arrays": 3, "differs": ["x"]}])
+    assert "0.710 ± 0.014 (0.723, −0.013)" in text  # STEA, zh_en 1 %
+    assert "not run (0.584)" in text  # STEA, fr_en 1 %
+    assert "zh_en 1%: STEA − MutNearest" in text and "fails in 1" in text
+    assert "4 cells were run" in text and runner.finished()[cell("stea").key]["machine"]["cpu"] in text
+    assert "No cell has been run." in render.document(Results([]), [])
+
+
+def test_t_test_over_the_entities_is_that_of_the_rankings(runner):
+    results = Results(as_cells_of_the_paper(runner))
+    stea, nearest = (Kind("dbp15k_zh_en", 0.01, method) for method in ("stea", "mutual_nearest"))
+    found = results.compare(stea, nearest)
+    hits = [
+        compute.unpacked_hits(results[kind][0]["hits"]["encoder"], results[kind][0]["sizes"]["test"])
+        for kind in (stea, nearest)
+    ]
+    assert found.difference == pytest.approx(hits[0].mean() - hits[1].mean())
+    assert found.n == 2 * len(hits[0])
+    assert results.compare(stea, Kind("dbp15k_zh_en", 0.01, "oracle")) is None
+
+
+def test_figures_are_drawn_where_there_are_cells(runner, tmp_path):
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
+    folder = tmp_path / "results"
+    for record in as_cells_of_the_paper(runner):
+        store.append(folder / store.CELLS, record)
+    render.render(folder, tmp_path / "docs" / "results.md")
+    drawn = {path.name for path in (tmp_path / "docs" / "figures").iterdir()}
+    assert {"few_seeds.svg", "few_seeds.png", "reliance.svg", "pairs_by_round.svg"} <= drawn
+    assert "generality.svg" not in drawn
+    text = (tmp_path / "docs" / "results.md").read_text(encoding="utf-8")
+    assert all(f"figures/{name}" in text for name in drawn if name.endswith(".svg"))
+
+
+def test_published_figures_are_those_of_the_paper():
+    found = published()
+    assert found["overall", Kind("dbp15k_ja_en", 0.01, "stea")] == {"hit1": 0.471, "hit10": 0.7, "mrr": 0.547}
+    assert found["normalisation", Kind("dbp15k_zh_en", 0.3, "stea", variant="soft_minmax")] == {"hit1": 0.74}
+    assert len([table for table, _ in found if table == "overall"]) == 5 * 5 * 5
