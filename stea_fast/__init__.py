@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         paired_t_test,
     )
     from stea_fast.refinement.api import Refinement, refine
+    from stea_fast.refinement.config import Joint, Paper, Product
     from stea_fast.refinement.explanation import Explanation, Fact
     from stea_fast.refinement.refiner import Refiner
     from stea_fast.refinement.relations import align_relations
@@ -37,8 +38,11 @@ if TYPE_CHECKING:
     from stea_fast.refinement.temperature import fit_beta, log_partition
     from stea_fast.search.topk import topk
     from stea_fast.selftraining.checkpoint import CheckpointError
+    from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
     from stea_fast.selftraining.history import Round, SelfTrainingResult
     from stea_fast.selftraining.loop import SelfTraining
+    from stea_fast.selftraining.methods import MutualNearest, OneToOne, SimilarityThreshold, Stea, Supervised
+    from stea_fast.selftraining.presets import preset
     from stea_fast.types import Beliefs, Candidates, Ranking, RefinedRanking, RelationAlignment, TopK
 
 __version__ = "0.1.0"
@@ -54,9 +58,10 @@ _NAMES_BY_MODULE = {
     "data.graph": ("KG",),
     "data.pair": ("Pair",),
     "data.synthetic": ("synthetic_pair",),
-    "evaluation.metrics": ("Calibration", "Metrics", "PairedTest", "calibration_error", "evaluate", "paired_t_test"),
     "evaluation.auditing": ("Audit", "AuditError", "audit"),
+    "evaluation.metrics": ("Calibration", "Metrics", "PairedTest", "calibration_error", "evaluate", "paired_t_test"),
     "refinement.api": ("Refinement", "refine"),
+    "refinement.config": ("Joint", "Paper", "Product"),
     "refinement.explanation": ("Explanation", "Fact"),
     "refinement.refiner": ("Refiner",),
     "refinement.relations": ("align_relations",),
@@ -65,8 +70,11 @@ _NAMES_BY_MODULE = {
     "refinement.temperature": ("fit_beta", "log_partition"),
     "search.topk": ("topk",),
     "selftraining.checkpoint": ("CheckpointError",),
+    "selftraining.config": ("EncoderConfig", "SearchConfig", "SelfTrainingConfig"),
     "selftraining.history": ("Round", "SelfTrainingResult"),
     "selftraining.loop": ("SelfTraining",),
+    "selftraining.methods": ("MutualNearest", "OneToOne", "SimilarityThreshold", "Stea", "Supervised"),
+    "selftraining.presets": ("preset",),
     "types": ("Beliefs", "Candidates", "Ranking", "RefinedRanking", "RelationAlignment", "TopK"),
 }
 _HOME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
@@ -74,12 +82,14 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration",
-    "Candidates", "CheckpointError", "Confidence", "Explanation", "Fact", "LinkTable", "Links", "Metrics", "Pair",
-    "PairedTest", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule",
-    "SelfTraining", "SelfTrainingResult", "TopK", "__version__", "align", "align_relations", "audit", "backends",
-    "calibration_error", "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair",
-    "mutual_nearest", "one_to_one", "paired_t_test", "read_graph", "read_links", "read_pair", "refine",
-    "similarity_threshold", "sinkhorn", "synthetic_pair", "topk",
+    "Candidates", "CheckpointError", "Confidence", "EncoderConfig", "Explanation", "Fact", "Joint", "LinkTable",
+    "Links", "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "Product", "Ranking",
+    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule", "SearchConfig",
+    "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea", "Supervised",
+    "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error", "decode",
+    "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
+    "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold",
+    "sinkhorn", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

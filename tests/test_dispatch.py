@@ -91,7 +91,7 @@ def test_the_tier_can_be_forced_and_is_checked():
 
 
 def test_the_number_of_threads_comes_from_the_environment():
-    code = "from stea_fast import _backends; print(thread_count(None))"
+    code = "from stea_fast._util.threads import thread_count; print(thread_count(None))"
     assert python(code, STEA_NUM_THREADS="3").stdout.strip() == "3"
     assert "STEA_NUM_THREADS must be a whole number" in python(code, STEA_NUM_THREADS="many").stderr
     with pytest.raises(ValueError, match="n_threads"):

@@ -6,19 +6,24 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
+from stea_fast._util.options import names_nearest
 from stea_fast.alignment.calibration import Confidence, cross_fit
 from stea_fast.alignment.decoding import decode
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.quality import Quality, quality
 from stea_fast.formats.links import LinkRow
-from stea_fast.selftraining.history import SelfTrainingResult
+from stea_fast.selftraining.config import SelfTrainingConfig
+from stea_fast.selftraining.history import Round, SelfTrainingResult
 from stea_fast.selftraining.loop import SelfTraining
+from stea_fast.selftraining.methods import Stea
+from stea_fast.selftraining.presets import configured
 from stea_fast.types import Candidates, Ranking
 
 CALIBRATIONS = ("auto", "holdout", "crossfit", "none")
@@ -130,55 +135,76 @@ class Alignment:
         write_report(self, path)
 
 
+@names_nearest()
 def align(
     pair: Pair,
     *,
-    preset: str = "fast",
+    preset: str | SelfTrainingConfig = "fast",
+    rounds: int | None = None,
     min_prob: float = 0.5,
     one_to_one: bool = False,
     calibration: str = "auto",
-    seed: int = 0,
-    **options: Any,
+    seed: int | None = None,
+    device: str = "cpu",
+    checkpoint: str | Path | None = None,
+    callbacks: Sequence[Callable[[Round], object]] = (),
+    progress: bool | None = None,
 ) -> Alignment:
     """Align two graphs: self-train, calibrate, decide for every source entity.
 
     Args:
         pair: graphs and seeds, of `read_pair`, `make_pair` or `load_pair`.
-        preset: of `SelfTraining`: "fast" or "full".
+        preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is "stea"; see `preset`.
+        rounds: rounds of self-training; default: the preset's.
         min_prob: a source whose best candidate has a smaller calibrated probability has no counterpart.
         one_to_one: link no target twice: the matching with the largest sum of probabilities.
         calibration: "holdout" runs once more without a fifth of the seeds, "crossfit" five times without a fifth each,
             "none" not at all; "auto" cross-fits small pairs and holds out of others.
-        seed: of the encoder and of the held-out seeds.
-        options: further options of `SelfTraining`; `callbacks` hear of every run, the last of which counts.
+        seed: of the encoder and of the held-out seeds; default: the preset's.
+        device: of the encoder: "cpu" or "cuda".
+        checkpoint: a folder from which the last run continues after an interruption; see `SelfTraining`.
+        callbacks: functions called with every `Round` of every run, the last of which counts.
+        progress: True shows progress, False none, None (default) only on a terminal.
 
-    The probability is that of an entity that has a counterpart: all held-out seeds have one.
+    Returns:
+        An `Alignment`: links with probabilities, and ways to write them. The probability is that of an entity that
+        has a counterpart: all held-out seeds have one.
+
+    Raises:
+        ValueError, TypeError: an argument is unusable; the message says what was expected.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> alignment = sf.align(pair, rounds=1, calibration="none")
+        >>> len(alignment.links)
+        200
     """
     min_prob = validate.number(min_prob, "min_prob", minimum=0.0, maximum=1.0)
     validate.choice(calibration, "calibration", CALIBRATIONS)
-    if options.get("method", "stea") != "stea":
-        raise ValueError(f"align needs probabilities, which only method='stea' gives; got {options['method']!r}")
+    config = configured(preset, rounds=rounds, seed=seed)
+    if not isinstance(config.method, Stea):
+        raise ValueError(f"align needs probabilities, which only sf.Stea gives; got {config.method!r}")
     if calibration == "auto":
         calibration = "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CHEAP else "holdout"
+
+    def run(part: Pair, folder: str | Path | None = None) -> SelfTrainingResult:
+        return SelfTraining(
+            part, preset=config, device=device, checkpoint=folder, callbacks=callbacks, progress=progress
+        ).run()
+
     confidence = Confidence(note="not calibrated: calibration was not asked for")
     if calibration != "none":
-        afresh = {name: value for name, value in options.items() if name != "checkpoint"}
-
-        def again(part: Pair) -> Candidates:
-            return both_ways(_run(part, preset=preset, seed=seed, **afresh))
-
-        confidence = cross_fit(pair, again, folds=FOLDS if calibration == "crossfit" else 1, seed=seed)
-    result = _run(pair, preset=preset, seed=seed, **options)
+        folds = FOLDS if calibration == "crossfit" else 1
+        confidence = cross_fit(pair, lambda part: both_ways(run(part)), folds=folds, seed=config.seed)
+    result = run(pair, checkpoint)
     settings = {
-        "preset": preset, "min_prob": min_prob, "one_to_one": one_to_one, "calibration": calibration, "seed": seed,
-        **{name: value for name, value in options.items() if name not in ("callbacks", "progress")},
+        "preset": preset if isinstance(preset, str) else "of its own", **config.to_dict(), "min_prob": min_prob,
+        "one_to_one": one_to_one, "calibration": calibration, "device": device,
+        "checkpoint": None if checkpoint is None else str(checkpoint),
     }  # fmt: skip
     links = link_table(pair, both_ways(result), confidence, min_prob=min_prob, one_to_one=one_to_one)
     return Alignment(pair, links, confidence, result, settings)
-
-
-def _run(pair: Pair, **options: Any) -> SelfTrainingResult:
-    return SelfTraining(pair, **options).run()
 
 
 def both_ways(result: Any) -> Candidates:

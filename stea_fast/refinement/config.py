@@ -1,71 +1,163 @@
-"""The options of `refine`, checked."""
+"""The methods of `refine`: one frozen class each, whose fields are exactly the options that the method has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from stea_fast._util import validate
-from stea_fast.refinement import beliefs
-from stea_fast.refinement.selection import STRATEGIES
+from stea_fast._util.options import option_class
+from stea_fast.refinement.beliefs import KINDS
 
-CALIBRATIONS = ("softmax", "minmax", "none")
+NORMALISATIONS = ("softmax", "minmax", "none")
 BLANKETS = ("local", "full")
-COMBINATIONS = ("joint", "product", "compatibility")
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of `refine`, checked. See there for their meaning."""
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """Both directions at once: source and target compete for a pair, and matched neighbours propose new ones.
 
-    k: int | None = None
-    evidence: str | None = None
-    blanket: str = "local"
-    combine: str = "product"
+    A pair's probability is √(p_row·p_column) with p ∝ exp(β·score + λ·L), balanced over rows and columns
+    (`stea_fast.refinement.joint` has the mathematics). The default method.
+
+    Args:
+        evidence_weight: λ, the weight of the evidence L beside the encoder's score.
+        sweeps: at most this many rounds of relation alignment, proposals and evidence; fewer once the matched
+            pairs settle.
+        proposals: pairs that the matched neighbours of every entity may propose beyond the candidates; 0 for none.
+            Their scores come from `candidates.score` where `topk` made the candidates; otherwise they count as no
+            better than the last candidate of their lists.
+        balance: iterations of Sinkhorn's balancing, which lets no entity give away or receive more than one
+            counterpart's worth of probability; 0 for none.
+        beta: β, the inverse temperature of the scores; by default it is fitted to `holdout` links or chosen by the
+            agreement of both directions, and the one of `topk(..., beta=...)` where that computed partition sums.
+        k: use only the k best candidates of every row.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.Joint(evidence_weight=8, sweeps=4)
+        Joint(evidence_weight=8, sweeps=4, proposals=10, balance=15, beta=None, k=None)
+    """
+
     evidence_weight: float = 4.0
+    sweeps: int = 4
     proposals: int = 10
     balance: int = 15
-    sweeps: int = 4
-    select: str | None = None
-    threshold: float | None = None
-    calibrate: str = "softmax"
     beta: float | None = None
-    paper: bool = False
-    backend: str = "auto"
-    n_threads: int | None = None
-    rows_per_block: int | None = None
+    k: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            validate.count(self.k, "k", minimum=1)
-        if self.evidence is not None:
-            validate.choice(self.evidence, "evidence", beliefs.KINDS)
-        validate.choice(self.blanket, "blanket", BLANKETS)
-        validate.choice(self.combine, "combine", COMBINATIONS)
         validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
+        validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         validate.count(self.proposals, "proposals", maximum=1000)
         validate.count(self.balance, "balance", maximum=1000)
+        _check_common(self.beta, self.k)
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """One direction at a time: q* ∝ q·exp(λ·L) over the candidates of every row, and nothing beyond them.
+
+    Args:
+        evidence_weight: λ, the weight of the evidence L beside the encoder's log-probability.
+        sweeps: at most this many rounds of relation alignment and refinement; fewer once no best candidate changes.
+        evidence: what speaks for a pair among its neighbours: "mutual" (pairs that are each other's best, with weight
+            √(q·q')), "soft" (every candidate with its probability) or "argmax" (the best candidate, with weight 1).
+            By default "mutual" where both directions are given, and "soft" where only one is.
+        blanket: "local" (the factor of the entity) or "full" (and the factors of its neighbours).
+        normalisation: how scores become probabilities: "softmax", "minmax", or "none" if they are probabilities.
+        beta: the inverse temperature of the softmax; see `Joint`.
+        k: use only the k best candidates of every row.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.Product(evidence="soft").evidence_weight
+        4.0
+    """
+
+    evidence_weight: float = 4.0
+    sweeps: int = 4
+    evidence: str | None = None
+    blanket: str = "local"
+    normalisation: str = "softmax"
+    beta: float | None = None
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
-        validate.choice(self.calibrate, "calibrate", CALIBRATIONS)
-        others = self.blanket, self.calibrate, self.evidence or "soft"
-        if self.combine == "joint" and not self.paper and others != ("local", "softmax", "soft"):
-            raise ValueError("combine='joint' takes soft evidence, blanket='local' and calibrate='softmax'")
-        if not isinstance(self.paper, (bool, np.bool_)):
-            raise TypeError(f"paper must be True or False, got {type(self.paper).__name__}")
-        if self.select is not None:
-            validate.choice(self.select, "select", STRATEGIES)
-        if self.threshold is not None:
-            validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
-        if self.rows_per_block is not None:
-            validate.count(self.rows_per_block, "rows_per_block", minimum=1)
-        if self.beta is not None:
-            validate.number(self.beta, "beta", minimum=0.0)
+        _check_directional(self.evidence, self.blanket, self.normalisation)
+        _check_common(self.beta, self.k)
 
-    def evidence_kind(self, both_directions: bool) -> str:
-        """The kind of evidence asked for, or the default."""
-        return self.evidence or ("mutual" if both_directions else "soft")
 
-    def as_in_the_paper(self) -> Options:
-        """Arg-max evidence, one sweep, local factor, q* ∝ exp(g)."""
-        return replace(self, evidence="argmax", blanket="local", combine="compatibility", sweeps=1)
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """The step of the paper: q* ∝ exp(g), where g = 1 - exp(-L) is the compatibility with the neighbours.
+
+    `Paper()` is exactly the paper's step: arg-max evidence, one sweep, the local factor. The fields are there for the
+    paper's own ablations.
+
+    Args:
+        evidence, blanket, sweeps: as in `Product`.
+        normalisation: "softmax" or "minmax", the two that the paper compares, or "none".
+        beta, k: as in `Product`.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.Paper(normalisation="minmax").evidence
+        'argmax'
+    """
+
+    evidence: str = "argmax"
+    blanket: str = "local"
+    sweeps: int = 1
+    normalisation: str = "softmax"
+    beta: float | None = None
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
+        _check_directional(self.evidence, self.blanket, self.normalisation)
+        _check_common(self.beta, self.k)
+
+
+DirectionalMethod = Product | Paper
+Method = Joint | Product | Paper
+METHODS: dict[str, type[Joint] | type[Product] | type[Paper]] = {"joint": Joint, "product": Product, "paper": Paper}
+DEFAULT_METHOD = "joint"
+
+
+def method_of(method: str | Method) -> Method:
+    """The method itself, or the one that a name stands for, with its defaults."""
+    if isinstance(method, str):
+        return METHODS[validate.choice(method, "method", tuple(METHODS))]()
+    if not isinstance(method, tuple(METHODS.values())):
+        names = ", ".join(map(repr, METHODS))
+        raise TypeError(f"method must be one of {names}, or an sf.Joint, sf.Product or sf.Paper; got {method!r}")
+    return method
+
+
+def where_options_live() -> dict[str, str]:
+    """How options that belong to a method, or to the selection, are written: for errors of whoever looks elsewhere."""
+    homes = {
+        name: f"method=sf.{cls.__name__}({name}=...)"
+        for cls in (Paper, Product, Joint)  # of a name that several have, the default method's
+        for name in cls.__dataclass_fields__
+    }
+    return {**homes, "paper": "method='paper'", "combine": "method='joint', 'product' or 'paper'"}
+
+
+def _check_directional(evidence: str | None, blanket: str, normalisation: str) -> None:
+    if evidence is not None:
+        validate.choice(evidence, "evidence", KINDS)
+    validate.choice(blanket, "blanket", BLANKETS)
+    validate.choice(normalisation, "normalisation", NORMALISATIONS)
+
+
+def _check_common(beta: float | None, k: int | None) -> None:
+    if beta is not None:
+        validate.number(beta, "beta", minimum=0.0)
+    if k is not None:
+        validate.count(k, "k", minimum=1)

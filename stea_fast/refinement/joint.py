@@ -14,29 +14,30 @@ the relations, lets the matched neighbours propose, and computes L anew, all fro
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stea_fast import _backends
-from stea_fast._util.arrays import to_numpy
 from stea_fast._util.threads import thread_count
-from stea_fast.data.graph import KG
 from stea_fast.refinement.beliefs import from_pairs
-from stea_fast.refinement.config import Options
-from stea_fast.refinement.pair_set import Memo, PairSet, best_of_rows, distinct
+from stea_fast.refinement.config import Joint
+from stea_fast.refinement.normalisation import checked_partition, choose_betas
+from stea_fast.refinement.pair_set import PairScoreCache, PairSet, best_of_rows, distinct
+from stea_fast.refinement.problem import Outcome, Problem
 from stea_fast.refinement.relations import align_relations
-from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment
+from stea_fast.types import Beliefs, PairScores, RefinedRanking
 
 logger = logging.getLogger("stea_fast")
 
-BELIEFS = 3  # of an entity: more add noise, fewer lose the ones that are still open
-LEAST_BELIEF = 0.01
-WIDEST = 128  # pairs of one source entity: hubs among the backward candidates have thousands
-BUDGET = 20_000  # edges that the proposals of one entity may walk
-UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is given
-SETTLED = 1e-3  # share of pairs whose change ends the sweeps
+MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still open
+MIN_BELIEF = 0.01
+MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
+MAX_EDGES_PER_PROPOSAL = 20_000  # that the proposals of one entity may walk
+UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is known
+MAX_CHANGE_WHEN_SETTLED = 1e-3  # share of matched pairs that are new; no more than this ends the sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +48,43 @@ class Prior:
         keys, scores: of the candidates of both directions, row · number of columns + column, without repetition.
         score: scores of any other pairs.
         beta: inverse temperature.
-        log_partition: log Σ exp(β·score) of all targets of every row and of all sources of every column; None if the
-            given candidates have all the mass.
+        log_partition: log Σ exp(β·score) of all targets of every row, and of all sources of every column; each None
+            if the given candidates have all the mass.
     """
 
     keys: np.ndarray
     scores: np.ndarray
     score: PairScores
     beta: float
-    log_partition: tuple[np.ndarray, np.ndarray] | None
+    log_partition: tuple[np.ndarray | None, np.ndarray | None]
+
+
+def refine_jointly(problem: Problem, method: Joint) -> Outcome:
+    """Refine both directions at once; where only one was given, its candidates are all that the encoder says."""
+    rankings = problem.checked_rankings(method.k)
+    partition, beta = problem.softmax_partition(method.beta)
+    betas = choose_betas(rankings, problem.seeds, problem.holdout, beta)
+    log_sums = [
+        checked_partition(partition, forward, scores, beta)
+        for forward, (_, scores), beta in zip((True, False), rankings, betas, strict=False)
+    ]
+    # One inverse temperature for both directions: rows and columns share their scores.
+    prior = prior_of(rankings, problem.kg2.num_entities, float(np.mean(betas)), log_sums, problem.score)
+    joint = JointRefinement(problem, method, prior)
+    joint.run(method.sweeps)
+    k = rankings[0][0].shape[1]
+    refined = [joint.forward(k), joint.backward(k)][: len(rankings)]
+    return Outcome(refined, joint.alignment, joint.beliefs, joint.sweeps, betas)
 
 
 def prior_of(
-    rankings: list[tuple[np.ndarray, np.ndarray]],
+    rankings: Sequence[tuple[np.ndarray, np.ndarray]],
+    num_columns: int,
     beta: float,
-    log_partition: tuple[Any, Any] | None,
+    log_partition: Sequence[np.ndarray | None],
     score: PairScores | None,
 ) -> Prior:
-    """From checked candidates of both directions; without `score`, other pairs count as the last of their lists."""
-    num_columns = len(rankings[1][0])
+    """From checked candidates of one or both directions; without `score`, others count as the last of their lists."""
     keys, scores = [], []
     for side, (indices, values) in enumerate(rankings):
         place = np.nonzero((indices >= 0) & np.isfinite(values))
@@ -73,22 +92,20 @@ def prior_of(
         keys.append(entity * num_columns + other if side == 0 else other * num_columns + entity)
         scores.append(values[place].astype(np.float64))
     together, first = np.unique(np.concatenate(keys), return_index=True)
-    partition = None
-    if log_partition is not None:
-        partition = to_numpy(log_partition[0], "log_partition"), to_numpy(log_partition[1], "log_partition")
-    return Prior(together, np.concatenate(scores)[first], score or _floor(rankings), beta, partition)
+    rows, columns = (*log_partition, None)[:2]
+    return Prior(together, np.concatenate(scores)[first], score or _floor(rankings), beta, (rows, columns))
 
 
-def _floor(rankings: list[tuple[np.ndarray, np.ndarray]]) -> PairScores:
-    """What a pair outside both lists can score at most."""
-    least = min(float(np.min(values, where=np.isfinite(values), initial=np.inf)) for _, values in rankings)
-    rows, columns = (
-        np.min(values, axis=1, where=np.isfinite(values), initial=np.inf).astype(np.float64) for _, values in rankings
-    )
+def _floor(rankings: Sequence[tuple[np.ndarray, np.ndarray]]) -> PairScores:
+    """What a pair outside the lists can score at most."""
+    lowest = [np.min(values, axis=1, where=np.isfinite(values), initial=np.inf) for _, values in rankings]
+    least = min(float(values.min()) for values in lowest)
     least = least if np.isfinite(least) else 0.0
 
     def score(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        bound = np.minimum(rows[i], columns[j])
+        bound = lowest[0][i].astype(np.float64)
+        if len(lowest) == 2:
+            bound = np.minimum(bound, lowest[1][j])
         return np.where(np.isfinite(bound), bound, least)
 
     return score
@@ -100,70 +117,71 @@ class JointRefinement:
     After `run`, `alignment` and `beliefs` are what the evidence rests on, and `sweeps` counts the sweeps made.
     """
 
-    def __init__(
-        self, kg1: KG, kg2: KG, seeds: np.ndarray, prior: Prior, relations: RelationAlignment | None, options: Options
-    ) -> None:
-        self.kg1, self.kg2, self.seeds, self.prior = kg1, kg2, seeds, prior
-        self.given, self.options = relations, options
-        self.kernels = _backends.resolve(options.backend)
+    def __init__(self, problem: Problem, method: Joint, prior: Prior) -> None:
+        self.kg1, self.kg2, self.problem, self.method, self.prior = problem.kg1, problem.kg2, problem, method, prior
+        self.backend, n_threads, _ = problem.execution
+        self.kernels = _backends.resolve(self.backend)
         if not hasattr(self.kernels, "proposals"):
-            raise ValueError("combine='joint' runs on the CPU: leave the backend to be chosen")
-        self.threads = thread_count(options.n_threads)
-        self.shape = kg1.num_entities, kg2.num_entities
+            raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
+        self.threads = thread_count(n_threads)
+        self.shape = self.kg1.num_entities, self.kg2.num_entities
+        seeds = problem.seeds
         self.open = tuple(_others(seeds[:, side], size) for side, size in enumerate(self.shape))
         self.seed_keys = np.sort(seeds[:, 0] * self.shape[1] + seeds[:, 1])
-        self.memo = Memo(prior.keys, prior.scores, lambda keys: prior.score(*np.divmod(keys, self.shape[1])))
-        self._take(prior.keys)
+        self.scores = PairScoreCache(
+            prior.keys, prior.scores, lambda keys: prior.score(*np.divmod(keys, self.shape[1]))
+        )
+        self._set_pairs(prior.keys)
         self.evidence = np.zeros(len(self.pairs))
-        self._judge()  # not balanced: what the encoder's short lists leave out would be forced upon the rest
+        # Not balanced: what the encoder's short lists leave out would be forced upon the rest.
+        self._update_probabilities(balance=0)
 
     def run(self, sweeps: int) -> None:
-        """Sweep until at most this often, or until the best pairs settle."""
+        """Sweep until the matched pairs settle, at most this many times."""
         for self.sweeps in range(1, sweeps + 1):
             before = self._matched_keys()
             self._sweep()
             after = self._matched_keys()
             changed = 1.0 - len(np.intersect1d(before, after, assume_unique=True)) / max(len(after), 1)
             logger.debug("sweep %d of %d: %.1f %% of the matched pairs are new", self.sweeps, sweeps, 100 * changed)
-            if changed <= SETTLED:
+            if changed <= MAX_CHANGE_WHEN_SETTLED:
                 break
 
     def _sweep(self) -> None:
         soft1, soft2 = self._beliefs()
-        self.alignment = self.given or align_relations(
-            self.kg1, self.kg2, soft1, soft2, backend=self.options.backend, n_threads=self.options.n_threads
+        self.alignment = self.problem.relations or align_relations(
+            self.kg1, self.kg2, soft1, soft2, backend=self.backend, n_threads=self.threads
         )
         strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
-        if self.options.proposals:
-            self._take(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
+        if self.method.proposals:
+            self._set_pairs(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
         self.beliefs = soft1
         padded, places = self.pairs.padded_columns()
         found = self.kernels.evidence(
             self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]), n_threads=self.threads
         )
         self.evidence = found[self.pairs.rows, places].astype(np.float64)
-        self._judge(self.options.balance)
+        self._update_probabilities(self.method.balance)
 
-    def _take(self, keys: np.ndarray) -> None:
+    def _set_pairs(self, keys: np.ndarray) -> None:
         """Make these pairs the set: with the seeds, without other pairs of seeds, the best of rows with too many."""
         keys = distinct(keys)
         rows, columns = np.divmod(keys, self.shape[1])
         keys = keys[self.open[0][rows] & self.open[1][columns]]
         rows = keys // self.shape[1]
-        if np.bincount(rows).max(initial=0) > WIDEST:
-            keys = np.sort(keys[best_of_rows(rows, self.memo(keys), WIDEST, self.shape[0])])
+        if np.bincount(rows).max(initial=0) > MAX_PAIRS_PER_SOURCE:
+            keys = np.sort(keys[best_of_rows(rows, self.scores(keys), MAX_PAIRS_PER_SOURCE, self.shape[0])])
         keys = distinct(np.concatenate([keys, self.seed_keys]))
         self.pairs = PairSet(keys, self.shape)
         self.is_seed = np.isin(keys, self.seed_keys, assume_unique=True)
-        self.logits = self.prior.beta * self.memo(keys)
+        self.logits = self.prior.beta * self.scores(keys)
 
-    def _judge(self, balance: int = 0) -> None:
-        """T and p of every pair, balanced so often."""
-        self.total = self.logits + self.options.evidence_weight * self.evidence
-        partition = self.prior.log_partition or (None, None)
+    def _update_probabilities(self, balance: int) -> None:
+        """Compute T and p of every pair, with this many iterations of balancing."""
+        self.total = self.logits + self.method.evidence_weight * self.evidence
         sides = ((self.pairs.by_row, self.pairs.rows), (self.pairs.by_column, self.pairs.columns))
         log_prob, tails = np.zeros(len(self.pairs)), []
-        for (grouping, group_of), log_all in zip(sides, partition, strict=True):
+        for (grouping, group_of), log_all in zip(sides, self.prior.log_partition, strict=True):
             whole, listed = (grouping.log_sum_exp(values, group_of) for values in (self.total, self.logits))
             if log_all is None:
                 log_tail = np.log(UNKNOWN_TAIL) + listed
@@ -187,11 +205,11 @@ class JointRefinement:
 
     def _beliefs(self) -> tuple[Beliefs, Beliefs]:
         """The few most probable pairs of every entity, seen from both sides."""
-        kept = np.flatnonzero(self.probs > LEAST_BELIEF)
+        kept = np.flatnonzero(self.probs > MIN_BELIEF)
         rows, columns, probs = self.pairs.rows[kept], self.pairs.columns[kept], self.probs[kept]
         sides = []
         for own, other, size in ((rows, columns, self.shape[0]), (columns, rows, self.shape[1])):
-            best = best_of_rows(own, probs, BELIEFS, size)
+            best = best_of_rows(own, probs, MAX_BELIEFS_PER_ENTITY, size)
             sides.append(from_pairs(own[best], other[best], probs[best], size))
         return sides[0], sides[1]
 
@@ -200,7 +218,7 @@ class JointRefinement:
         matched = self._matched()
         rows, columns, probs = self.pairs.rows[matched], self.pairs.columns[matched], self.probs[matched]
         n1, n2 = self.shape
-        common = {"k": self.options.proposals, "budget": BUDGET, "n_threads": self.threads}
+        common = {"k": self.method.proposals, "budget": MAX_EDGES_PER_PROPOSAL, "n_threads": self.threads}
         forward, _ = self.kernels.proposals(
             self.kg1, self.kg2, from_pairs(rows, columns, probs, n1), strengths, *self.open, forward=True, rows=(0, n1),
             **common,

@@ -98,8 +98,8 @@ def best_of_rows(rows: np.ndarray, values: np.ndarray, k: int, num_rows: int) ->
     return order[np.arange(len(order)) - indptr[rows[order]] < k]
 
 
-class Memo:
-    """Values of pairs by key, computed once: pairs seldom change from sweep to sweep."""
+class PairScoreCache:
+    """Scores of pairs by key, each computed once: the pairs seldom change from sweep to sweep."""
 
     def __init__(self, keys: np.ndarray, values: np.ndarray, compute: Callable[[np.ndarray], np.ndarray]) -> None:
         order = np.argsort(keys)

@@ -15,7 +15,7 @@ from stea_fast._util.arrays import like
 from stea_fast.types import Candidates, Ranking, RefinedRanking
 
 Selection = tuple[np.ndarray, np.ndarray]
-STRATEGIES = ("mutual", "uni", "uni_backward", "bi", "none")
+STRATEGIES = ("mutual", "forward", "backward", "either", "none")
 
 
 def select(
@@ -29,7 +29,7 @@ def select(
     validate.choice(strategy, "select", STRATEGIES)
     if strategy == "none":
         return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
-    if strategy != "uni" and backward is None:
+    if strategy != "forward" and backward is None:
         raise ValueError(f"select={strategy!r} needs candidates in both directions; only one was given")
     if strategy == "mutual":
         assert backward is not None
@@ -39,9 +39,9 @@ def select(
         raise ValueError(f"select={strategy!r} needs a threshold")
     validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
     parts = []
-    if strategy in ("uni", "bi"):
+    if strategy in ("forward", "either"):
         parts.append(above_threshold(forward.indices, forward.probs, threshold))
-    if strategy in ("uni_backward", "bi"):
+    if strategy in ("backward", "either"):
         assert backward is not None
         pairs, probs = above_threshold(backward.indices, backward.probs, threshold)
         parts.append((pairs[:, ::-1], probs))

@@ -16,7 +16,7 @@ from stea_fast.data.dataset_folders import load_pair
 from stea_fast.data.files import make_pair
 from stea_fast.data.pair import Pair
 from stea_fast.selftraining.history import Round
-from stea_fast.selftraining.loop import PRESETS
+from stea_fast.selftraining.presets import PRESETS
 
 HELP = "align two graphs: from files of triples and a few known links to links for every entity"
 EXAMPLES = """examples:
@@ -50,13 +50,13 @@ def run(given: argparse.Namespace, console: Console) -> int:
     """Align."""
     inputs.check_outputs(given)
     pair = _pair(given, console)
-    options: dict[str, Any] = {"rounds": given.rounds, "device": given.device, "checkpoint": given.checkpoint}
     console.note(
         f"aligning with {len(pair.train):,} seeds" + ("" if given.calibration == "none" else ", calibrating first")
     )
     alignment = align(
         pair, preset=given.preset, min_prob=given.min_prob, one_to_one=given.one_to_one, seed=given.seed,
-        calibration=given.calibration, progress=console.progress, callbacks=[_Rounds(given, console)], **options,
+        calibration=given.calibration, progress=console.progress, callbacks=[_Rounds(given, console)],
+        rounds=given.rounds, device=given.device, checkpoint=given.checkpoint,
     )  # fmt: skip
     inputs.write_outputs(alignment, given)
     facts, text = inputs.summary(alignment, given)
@@ -90,7 +90,7 @@ class _Rounds:
     """A line for every round of every run, with the time that is left of the run."""
 
     def __init__(self, given: argparse.Namespace, console: Console) -> None:
-        self.total = PRESETS[given.preset]["rounds"] if given.rounds is None else given.rounds
+        self.total = PRESETS[given.preset].rounds if given.rounds is None else given.rounds
         self.console, self.run = console, 0
 
     def __call__(self, done: Round) -> None:

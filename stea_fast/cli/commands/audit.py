@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from stea_fast.cli.console import Console, print_error
+from stea_fast.cli.console import Console, UsageError, print_error
 from stea_fast.cli.exit_codes import AUDIT_FAILED, OK
 
 HELP = "prove that a run does not depend on test links: it is made twice, with true and with shuffled ones"
@@ -30,8 +32,11 @@ def run(given: argparse.Namespace, console: Console) -> int:
     """Run twice, and compare every bit."""
     import stea_fast as sf
 
-    names = ("preset", "method", "encoder", "rounds", "relations")
-    options = {name: getattr(given, name) for name in names}
+    options: dict[str, Any] = {name: getattr(given, name) for name in ("preset", "method", "encoder", "rounds")}
+    if given.relations != "estimated":
+        if given.method != "stea":
+            raise UsageError(f"--relations is an option of --method stea; got --method {given.method}")
+        options["method"] = replace(sf.preset(given.preset).method, relations=given.relations)
     pair = sf.load_pair(given.folder, given.seed_fraction, given.split_seed)
     console.note(str(pair))
     try:

@@ -1,0 +1,167 @@
+"""Everything that the result of a run of self-training depends on, beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any
+
+from stea_fast._util import validate
+from stea_fast._util.options import option_class, unknown_option
+from stea_fast.encoders import NAMES
+from stea_fast.refinement.config import METHODS as REFINEMENTS
+from stea_fast.refinement.schedule import Schedule
+from stea_fast.selftraining.methods import METHODS, SelfTrainingMethod, Stea
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """Which encoder, and its options.
+
+    Args:
+        name: "propagation", "dual_amn", "rrea", "alinet" or "gcn_align".
+        options: options of the encoder's class, by name.
+        first_epochs, round_epochs: epochs of the first and of every later training; default: the encoder's own.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.EncoderConfig(name="dual_amn", options={"num_negatives": 4096}).name
+        'dual_amn'
+    """
+
+    name: str = "propagation"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    first_epochs: int | None = None
+    round_epochs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("first_epochs", "round_epochs"):
+            if getattr(self, name) is not None:
+                validate.count(getattr(self, name), name)
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """The search for candidates in every round; see `topk`.
+
+    Args:
+        k: candidates of every entity.
+        csls: neighbours that CSLS looks at; 0 for the plain similarity.
+    """
+
+    k: int = 10
+    csls: int = 10
+
+    def __post_init__(self) -> None:
+        validate.count(self.k, "k", minimum=1)
+        validate.count(self.csls, "csls")
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class SelfTrainingConfig:
+    """A whole configuration of `SelfTraining`; the presets "fast" and "full" are two of them.
+
+    Args:
+        encoder: which encoder, and its options.
+        search: how candidates are searched.
+        method: how pseudo mappings are found: a name or an `sf.Stea`, `sf.Supervised`, `sf.SimilarityThreshold`,
+            `sf.OneToOne` or `sf.MutualNearest`.
+        rounds: how often pseudo mappings are selected and trained on.
+        validation: share of the seeds that no training sees; β is fitted to them. They count as seeds elsewhere.
+        tolerance: stop when at most this share of the pairs has changed since the round before.
+        seed: of the encoder, and of the choice of validation seeds.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> import stea_fast as sf
+        >>> config = replace(sf.preset("fast"), rounds=2, search=sf.SearchConfig(k=20))
+        >>> sf.SelfTrainingConfig.from_dict(config.to_dict()) == config
+        True
+    """
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    method: SelfTrainingMethod = field(default_factory=Stea)
+    rounds: int = 4
+    validation: float = 0.0
+    tolerance: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind in (("encoder", EncoderConfig), ("search", SearchConfig)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be an sf.{kind.__name__}, got {getattr(self, name)!r}")
+        if not isinstance(self.method, tuple(METHODS.values())):
+            raise TypeError(f"method must be an sf.Stea or one of the baselines, got {self.method!r}")
+        validate.count(self.rounds, "rounds", maximum=1000)
+        validate.number(self.validation, "validation", minimum=0.0, maximum=0.9)
+        validate.number(self.tolerance, "tolerance", minimum=0.0, maximum=1.0)
+        validate.count(self.seed, "seed", maximum=2**63 - 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dictionaries, for JSON; `from_dict` reads them."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SelfTrainingConfig:
+        """The configuration that `to_dict` wrote; what is left out has its default.
+
+        Raises:
+            TypeError: a name is unknown; the message gives the nearest one.
+        """
+        given = _known(cls, values)
+        if "encoder" in given:
+            given["encoder"] = EncoderConfig(**_known(EncoderConfig, given["encoder"]))
+        if "search" in given:
+            given["search"] = SearchConfig(**_known(SearchConfig, given["search"]))
+        if "method" in given:
+            given["method"] = _named(given["method"], METHODS)
+        return cls(**given)
+
+
+def check_encoder_name(name: str) -> str:
+    """The name of an encoder that exists."""
+    return validate.choice(name, "encoder", NAMES)
+
+
+def _plain(value: Any) -> Any:
+    """Nested dataclasses as dictionaries; a class among several alternatives says its name."""
+    if is_dataclass(value) and not isinstance(value, type):
+        name = getattr(value, "name", None) if not isinstance(value, EncoderConfig) else None
+        alternatives: dict[type, str] = {cls: key for key, cls in {**REFINEMENTS, "schedule": Schedule}.items()}
+        label = alternatives.get(type(value), name)
+        parts = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return parts if label is None else {"name": label, **parts}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _named(values: Mapping[str, Any] | str, classes: Mapping[str, Any]) -> Any:
+    """The dataclass that a dictionary with a "name" stands for."""
+    if isinstance(values, str):
+        return classes[validate.choice(values, "method", tuple(classes))]()
+    cls = classes[validate.choice(values.get("name"), "name", tuple(classes))]
+    given = _known(cls, {key: value for key, value in values.items() if key != "name"})
+    if isinstance(given.get("refinement"), Mapping):
+        given["refinement"] = _named(given["refinement"], {**REFINEMENTS, "schedule": Schedule})
+    return cls(**given)
+
+
+def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    names = [field.name for field in fields(cls)]
+    for name in values:
+        if name not in names:
+            raise TypeError(unknown_option(cls.__name__, name, names))
+    return dict(values)
+
+
+def settings_of(config: SelfTrainingConfig) -> dict[str, Any]:
+    """What a checkpoint compares: as `to_dict`, with options of foreign kinds as text."""
+    settings = config.to_dict()
+    settings["encoder"]["options"] = {name: repr(value) for name, value in asdict(config.encoder)["options"].items()}
+    return settings
