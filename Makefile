@@ -6,13 +6,16 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py build_cuda.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc tests/cuda -name '*.h' -o -name '*.cpp' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test lint format bench docs paper clean
+.PHONY: demo test coverage lint format bench docs paper clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
 
 test: $(VENV)/test.stamp  ## install, build, and run all tests
 	$(BIN)/python -m pytest -n 2 tests
+
+coverage: $(VENV)/test.stamp  ## which lines the tests run, as a table and in htmlcov/
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html tests
 
 lint: $(VENV)/lint.stamp  ## ruff, mypy and clang-format
 	$(BIN)/ruff check .
