@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
     from stea_fast.alignment.api import Alignment, LinkTable, align
-    from stea_fast.alignment.calibration import Confidence
+    from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from stea_fast.data.synthetic import synthetic_pair
     from stea_fast.evaluation.auditing import Audit, AuditError, audit
     from stea_fast.evaluation.metrics import (
-        Calibration,
         Metrics,
         PairedTest,
+        ReliabilityCurve,
         calibration_error,
         evaluate,
         paired_t_test,
@@ -47,14 +47,21 @@ __version__ = "0.1.0"
 _NAMES_BY_MODULE = {
     "_backends": ("BackendStatus", "BackendUnavailable", "backends"),
     "alignment.api": ("Alignment", "LinkTable", "align"),
-    "alignment.calibration": ("Confidence",),
+    "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
     "data.pair": ("Pair",),
     "data.synthetic": ("synthetic_pair",),
-    "evaluation.metrics": ("Calibration", "Metrics", "PairedTest", "calibration_error", "evaluate", "paired_t_test"),
+    "evaluation.metrics": (
+        "Metrics",
+        "PairedTest",
+        "ReliabilityCurve",
+        "calibration_error",
+        "evaluate",
+        "paired_t_test",
+    ),
     "evaluation.auditing": ("Audit", "AuditError", "audit"),
     "refinement.api": ("Refinement", "refine"),
     "refinement.explanation": ("Explanation", "Fact"),
@@ -73,12 +80,13 @@ _HOME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in 
 _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
-    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration",
-    "Candidates", "CheckpointError", "Confidence", "Explanation", "Fact", "LinkTable", "Links", "Metrics", "Pair",
-    "PairedTest", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule",
-    "SelfTraining", "SelfTrainingResult", "TopK", "__version__", "align", "align_relations", "audit", "backends",
-    "calibration_error", "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair",
-    "mutual_nearest", "one_to_one", "paired_t_test", "read_graph", "read_links", "read_pair", "refine",
+    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
+    "CheckpointError", "Explanation", "Fact", "LinkTable", "Links", "Metrics", "Pair", "PairedTest",
+    "ProbabilityCalibrator", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment",
+    "ReliabilityCurve", "Round", "Schedule", "SelfTraining", "SelfTrainingResult", "TopK",
+    "__version__", "align", "align_relations", "audit", "backends", "calibration_error", "decode",
+    "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
+    "paired_t_test", "read_graph", "read_links", "read_pair", "refine",
     "similarity_threshold", "sinkhorn", "synthetic_pair", "topk",
 ]  # fmt: skip
 

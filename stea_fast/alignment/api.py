@@ -12,7 +12,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
-from stea_fast.alignment.calibration import Confidence, cross_fit
+from stea_fast.alignment.calibration import ProbabilityCalibrator, cross_fit
 from stea_fast.alignment.decoding import decode
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.quality import Quality, quality
@@ -25,7 +25,7 @@ CALIBRATIONS = ("auto", "holdout", "crossfit", "none")
 STATUSES = ("seed", "link", "no_counterpart")
 AGREEMENTS = ("both", "forward", "backward", "none")
 FOLDS = 5
-CHEAP = 5_000  # entities of both graphs together, up to which cross-fitting is a matter of seconds
+CROSSFIT_ENTITIES = 5_000  # entities of both graphs together, up to which cross-fitting is a matter of seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +80,14 @@ class Alignment:
     Attributes:
         pair: what was aligned.
         links: a decision for every source entity.
-        confidence: how probabilities were calibrated.
+        calibrator: how probabilities were calibrated.
         result: the run behind it, with `history`, `refinement` and rankings.
         settings: the options, to run it again.
     """
 
     pair: Pair
     links: LinkTable
-    confidence: Confidence
+    calibrator: ProbabilityCalibrator
     result: SelfTrainingResult
     settings: dict[str, Any]
 
@@ -159,29 +159,29 @@ def align(
     if options.get("method", "stea") != "stea":
         raise ValueError(f"align needs probabilities, which only method='stea' gives; got {options['method']!r}")
     if calibration == "auto":
-        calibration = "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CHEAP else "holdout"
-    confidence = Confidence(note="not calibrated: calibration was not asked for")
+        calibration = "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CROSSFIT_ENTITIES else "holdout"
+    calibrator = ProbabilityCalibrator(note="not calibrated: calibration was not asked for")
     if calibration != "none":
         afresh = {name: value for name, value in options.items() if name != "checkpoint"}
 
         def again(part: Pair) -> Candidates:
-            return both_ways(_run(part, preset=preset, seed=seed, **afresh))
+            return joint_probabilities(_run(part, preset=preset, seed=seed, **afresh))
 
-        confidence = cross_fit(pair, again, folds=FOLDS if calibration == "crossfit" else 1, seed=seed)
+        calibrator = cross_fit(pair, again, folds=FOLDS if calibration == "crossfit" else 1, seed=seed)
     result = _run(pair, preset=preset, seed=seed, **options)
     settings = {
         "preset": preset, "min_prob": min_prob, "one_to_one": one_to_one, "calibration": calibration, "seed": seed,
         **{name: value for name, value in options.items() if name not in ("callbacks", "progress")},
     }  # fmt: skip
-    links = link_table(pair, both_ways(result), confidence, min_prob=min_prob, one_to_one=one_to_one)
-    return Alignment(pair, links, confidence, result, settings)
+    links = link_table(pair, joint_probabilities(result), calibrator, min_prob=min_prob, one_to_one=one_to_one)
+    return Alignment(pair, links, calibrator, result, settings)
 
 
 def _run(pair: Pair, **options: Any) -> SelfTrainingResult:
     return SelfTraining(pair, **options).run()
 
 
-def both_ways(result: Any) -> Candidates:
+def joint_probabilities(result: Any) -> Candidates:
     """Rankings by √(p·p'), where p is the probability of source → target and p' that of target → source.
 
     A source without counterpart may be sure of its best target, but that target is sure of another source: only what
@@ -214,14 +214,16 @@ def _joint(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarr
     return Ranking(np.take_along_axis(indices, best_first, axis=1), np.take_along_axis(joint, best_first, axis=1))
 
 
-def link_table(pair: Pair, result: Any, confidence: Confidence, *, min_prob: float, one_to_one: bool) -> LinkTable:
+def link_table(
+    pair: Pair, result: Any, calibrator: ProbabilityCalibrator, *, min_prob: float, one_to_one: bool
+) -> LinkTable:
     """Decide for every source entity, from rankings with probabilities."""
-    below = float(np.nextafter(np.float32(confidence.inverse(min_prob)), np.float32(-1)))  # the threshold is exclusive
+    below = float(np.nextafter(np.float32(calibrator.inverse(min_prob)), np.float32(-1)))  # the threshold is exclusive
     found = decode(result, "one_to_one" if one_to_one else "greedy", threshold=below, seeds=pair.train)
     n = pair.kg1.num_entities
     targets, status = np.full(n, -1, dtype=np.int64), np.full(n, STATUSES.index("no_counterpart"), dtype=np.int8)
     probs = np.full(n, np.nan)
-    for links, values, word in ((to_numpy(found.pairs, "pairs"), confidence(to_numpy(found.scores, "scores")), "link"),
+    for links, values, word in ((to_numpy(found.pairs, "pairs"), calibrator(to_numpy(found.scores, "scores")), "link"),
                                 (pair.train, 1.0, "seed")):  # fmt: skip
         targets[links[:, 0]], probs[links[:, 0]] = links[:, 1], values
         status[links[:, 0]] = STATUSES.index(word)

@@ -33,7 +33,7 @@ def write_links(alignment: Alignment, path: str | os.PathLike[str], *, format: s
     rows = list(alignment.links.rows())
     with replacing(path) as raw, compressing(raw, split_suffixes(path)[1]) as stream:
         if kind == "sssom":
-            sssom.write(stream, rows, name=alignment.pair.name, comment=alignment.confidence.note)
+            sssom.write(stream, rows, name=alignment.pair.name, comment=alignment.calibrator.note)
         elif kind == "nt":
             _write_statements(stream, ((row.source, SAME_AS, row.target) for row in rows if row.target is not None))
         else:

@@ -94,7 +94,7 @@ def summary(alignment: Any, given: argparse.Namespace) -> tuple[dict[str, Any], 
     alone = counts["no_counterpart"]
     lines = [
         f"{counts['link']:,} links, {counts['seed']:,} seeds, {alone:,} entities without counterpart",
-        f"probabilities: {alignment.confidence.note}",
+        f"probabilities: {alignment.calibrator.note}",
         *(f"{name:10}{path}" for name, path in files.items()),
     ]
-    return {"counts": counts, "confidence": alignment.confidence.note, "files": files}, "\n".join(lines)
+    return {"counts": counts, "confidence": alignment.calibrator.note, "files": files}, "\n".join(lines)

@@ -65,7 +65,7 @@ class PairedTest:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class ReliabilityCurve:
     """How far probabilities are from the frequencies they promise.
 
     Attributes:
@@ -111,7 +111,7 @@ def evaluate(
         ranks = _ranks(result, links, pool, direction)
         depths = [k for k in depths if k <= np.shape(getattr(result, direction).indices)[1]]
     ranked = ranks[np.isfinite(ranks)]
-    precision, recall, f1, num_pairs = _judge_pairs(getattr(result, "pairs", None), links)
+    precision, recall, f1, num_pairs = _precision_and_recall(getattr(result, "pairs", None), links)
     return Metrics(
         hit1=_hit(ranks, 1),
         hit10=_hit(ranks, 10),
@@ -160,7 +160,7 @@ def paired_t_test(
     return PairedTest(difference=float(gain.mean()), t=float(t), p=float(p), n=len(links))
 
 
-def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
+def calibration_error(result: Any, test: Any, *, bins: int = 10) -> ReliabilityCurve:
     """Expected calibration error of every test source's best candidate, and its reliability curve.
 
     Args:
@@ -183,14 +183,14 @@ def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
     return reliability(probs.max(axis=1, initial=0.0), right, bins=bins)
 
 
-def reliability(probs: np.ndarray, right: np.ndarray, *, bins: int = 10) -> Calibration:
+def reliability(probs: np.ndarray, right: np.ndarray, *, bins: int = 10) -> ReliabilityCurve:
     """How well probabilities [n] in [0, 1] predict what is right, bool [n]; n is at least 1."""
     place = np.minimum((probs * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)
     sums = [np.bincount(place, weights=values, minlength=bins) for values in (probs, right)]
     error = np.abs(sums[0] - sums[1]).sum() / len(probs)
     confidence, accuracy = (np.divide(each, counts, out=np.full(bins, np.nan), where=counts > 0) for each in sums)
-    return Calibration(float(error), confidence, accuracy, counts)
+    return ReliabilityCurve(float(error), confidence, accuracy, counts)
 
 
 def _test_links(test: Any) -> np.ndarray:
@@ -239,7 +239,7 @@ def pessimistic_ranks(ranking: Any, links: np.ndarray, pool: str) -> np.ndarray:
     return np.where(is_true.any(axis=1), 1.0 + ahead, np.inf)
 
 
-def _judge_pairs(pairs: Any, links: np.ndarray) -> tuple[float, float, float, int]:
+def _precision_and_recall(pairs: Any, links: np.ndarray) -> tuple[float, float, float, int]:
     if pairs is None:
         return float("nan"), float("nan"), float("nan"), 0
     found = set(map(tuple, validate.columns(pairs, "pairs", 2).tolist()))

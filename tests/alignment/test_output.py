@@ -80,7 +80,7 @@ def test_sssom_has_the_metadata_that_the_standard_asks_for(alignment, tmp_path):
     for key in ("mapping_set_id", "license", "mapping_tool", "mapping_date", "curie_map"):
         assert any(line.startswith(f"#{key}:") for line in metadata)
     values = dict(line[1:].split(": ", 1) for line in metadata if ": " in line)
-    assert json.loads(values["comment"]) == alignment.confidence.note  # in quotes: it may hold a colon
+    assert json.loads(values["comment"]) == alignment.calibrator.note  # in quotes: it may hold a colon
     assert json.loads(values["  owl"]) == "http://www.w3.org/2002/07/owl#"
     prefixes = {line[3:].split(":")[0] for line in metadata if line.startswith("#  ")}
     header, *body = [line.split("\t") for line in lines if not line.startswith("#")]

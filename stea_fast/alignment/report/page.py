@@ -124,14 +124,14 @@ def _figure(caption: str, chart: str) -> str:
 
 
 def _calibration(alignment: Alignment) -> str:
-    confidence = alignment.confidence
-    note = f"Probabilities: {confidence.note}."
-    if confidence.before is None or confidence.after is None:
+    calibrator = alignment.calibrator
+    note = f"Probabilities: {calibrator.note}."
+    if calibrator.before is None or calibrator.after is None:
         return section("Calibration", "", note=note)
     note += " They are those of entities with a counterpart: all held-out seeds have one."
     curves = {
         name: (curve.confidence.tolist(), curve.accuracy.tolist())
-        for name, curve in (("as computed", confidence.before), ("as written", confidence.after))
+        for name, curve in (("as computed", calibrator.before), ("as written", calibrator.after))
     }
     return section(
         "Calibration",

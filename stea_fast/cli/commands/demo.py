@@ -44,7 +44,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     assert judged is not None  # a synthetic pair has test links
     facts = {"quality": judged.as_dict(), "seconds": seconds, "report": str(given.report.resolve())}
     text = [
-        f"{judged}\n\nprobabilities: {alignment.confidence.note}\n\n{_links_text(alignment)}",
+        f"{judged}\n\nprobabilities: {alignment.calibrator.note}\n\n{_links_text(alignment)}",
         f"\nreport: {given.report.resolve()}   ({seconds:.0f} s)",
     ]
     console.result(facts, "\n".join(text))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import Alignment, both_ways, link_table
-from stea_fast.alignment.calibration import Confidence
+from stea_fast.alignment.api import Alignment, joint_probabilities, link_table
+from stea_fast.alignment.calibration import ProbabilityCalibrator
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -55,11 +55,13 @@ def run(given: argparse.Namespace, console: Console) -> int:
     found = _from_embeddings(given, graphs) if given.candidates is None else _from_file(given, graphs, console)
     refined = refine(found, *graphs, seeds=seeds)
     pair = make_pair(*graphs, seeds, name=" ".join(path.name for path in given.graphs))
-    confidence = Confidence(note="not calibrated: the encoder is not at hand to be run without some seeds")
-    links = link_table(pair, both_ways(refined), confidence, min_prob=given.min_prob, one_to_one=given.one_to_one)
+    calibrator = ProbabilityCalibrator(note="not calibrated: the encoder is not at hand to be run without some seeds")
+    links = link_table(
+        pair, joint_probabilities(refined), calibrator, min_prob=given.min_prob, one_to_one=given.one_to_one
+    )
     result = SelfTrainingResult((), refined.pairs, refined.pair_probs, found, refined, (None, None))
     settings = {"min_prob": given.min_prob, "one_to_one": given.one_to_one}
-    alignment = Alignment(pair, links, confidence, result, settings)
+    alignment = Alignment(pair, links, calibrator, result, settings)
     inputs.write_outputs(alignment, given)
     console.result(*inputs.summary(alignment, given))
     return OK
