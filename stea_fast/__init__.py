@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
-    from stea_fast.alignment.api import Alignment, LinkTable, align
+    from stea_fast.alignment.api import Alignment, align
     from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
+    from stea_fast.alignment.link_table import LinkTable
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
     from stea_fast.data.graph import KG
@@ -46,9 +47,10 @@ __version__ = "0.1.0"
 # Where each public name is defined; `__getattr__` looks it up there when it is first used.
 _NAMES_BY_MODULE = {
     "_backends": ("BackendStatus", "BackendUnavailable", "backends"),
-    "alignment.api": ("Alignment", "LinkTable", "align"),
+    "alignment.api": ("Alignment", "align"),
     "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
+    "alignment.link_table": ("LinkTable",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),

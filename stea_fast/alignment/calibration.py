@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
+from stea_fast.types import HasRankings
 
 FEWEST_HELD_OUT = 20  # held-out links; with fewer the curve would say more about chance than about the method
 _PER_BIN, _MOST_BINS = 10, 20
@@ -41,7 +42,7 @@ class ProbabilityCalibrator:
     after: ReliabilityCurve | None = None
     note: str = "not calibrated"
 
-    def __call__(self, probs: Any) -> np.ndarray:
+    def __call__(self, probs: npt.ArrayLike) -> np.ndarray:
         """float64: calibrated probabilities."""
         return np.interp(np.asarray(probs, dtype=np.float64), *self.curve)
 
@@ -52,7 +53,7 @@ class ProbabilityCalibrator:
 
 
 def cross_fit(
-    pair: Pair, run: Callable[[Pair], Any], *, folds: int = 1, share: float = 0.2, seed: int = 0
+    pair: Pair, run: Callable[[Pair], HasRankings], *, folds: int = 1, share: float = 0.2, seed: int = 0
 ) -> ProbabilityCalibrator:
     """Calibrate a method on seeds that it did not see.
 
@@ -87,7 +88,7 @@ def _parts(seeds: np.ndarray, folds: int, held_out: int, seed: int) -> Iterator[
         yield seeds[chosen], seeds[~chosen]
 
 
-def _best_of(result: Any, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _best_of(result: HasRankings, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each source's best candidate, and whether it is the link's target."""
     indices = to_numpy(result.forward.indices, "indices")[links[:, 0]]
     scores = to_numpy(result.forward.scores, "scores")[links[:, 0]].astype(np.float64)

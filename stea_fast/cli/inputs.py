@@ -12,7 +12,8 @@ from stea_fast._util.atomic import check_writable
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.data.files import graph_of, links_by_name
 from stea_fast.data.graph import KG
-from stea_fast.formats.links import LINK_FORMATS, link_format_of, read_link_rows
+from stea_fast.formats.links import read_link_rows
+from stea_fast.formats.result_rows import LINK_FORMATS, link_format_of
 from stea_fast.formats.triples import FORMATS, LITERALS, Problems, read_triples
 
 

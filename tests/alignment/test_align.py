@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stea_fast as sf
-from stea_fast.alignment.api import joint_probabilities, link_table
 from stea_fast.alignment.calibration import ProbabilityCalibrator
+from stea_fast.alignment.joint_probabilities import joint_probabilities
+from stea_fast.alignment.link_table import link_table
 from stea_fast.types import Candidates, Ranking
 
 

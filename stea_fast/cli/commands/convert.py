@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from stea_fast._util.atomic import check_writable
-from stea_fast.alignment.api import labels
+from stea_fast.alignment.link_table import labels
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
 from stea_fast.data.dataset_folders import load_pair

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     alignment.write_report(arguments.report)
     judged = alignment.quality()
     assert judged is not None  # a synthetic pair has test links
-    facts = {"quality": judged.as_dict(), "seconds": seconds, "report": str(arguments.report.resolve())}
+    facts = {"quality": judged.to_dict(), "seconds": seconds, "report": str(arguments.report.resolve())}
     text = [
         f"{judged}\n\nprobabilities: {alignment.calibrator.note}\n\n{_links_text(alignment)}",
         f"\nreport: {arguments.report.resolve()}   ({seconds:.0f} s)",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
 from stea_fast.cli.console import Console
 from stea_fast.cli.exit_codes import OK
-from stea_fast.evaluation.metrics import evaluate, reliability
+from stea_fast.evaluation.metrics import PairsOnly, evaluate, reliability
 from stea_fast.formats.links import Link, read_link_rows
 from stea_fast.formats.triple_table import Vocabulary
 from stea_fast.formats.triples import Problems
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise ValueError(f"{arguments.gold} holds no links beyond the seeds")
     sources, targets = Vocabulary(), Vocabulary()
     pairs, true = (_ids(part, sources, targets) for part in (links, gold))
-    metrics = evaluate(SimpleNamespace(pairs=pairs), true)
+    metrics = evaluate(PairsOnly(pairs), true)
     facts = {
         "links": len(links), "gold": len(gold), "precision": metrics.precision, "recall": metrics.recall,
         "f1": metrics.f1,

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import Alignment, joint_probabilities, link_table
+from stea_fast.alignment.api import Alignment
 from stea_fast.alignment.calibration import ProbabilityCalibrator
+from stea_fast.alignment.joint_probabilities import joint_probabilities
+from stea_fast.alignment.link_table import link_table
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
