@@ -75,10 +75,11 @@ class OnDevice:
 
     def relation_alignment(self) -> None:
         """Both directions."""
-        from stea_fast.refinement.device.relations import align_relations
-        from stea_fast.refinement.relations import PRIOR, SMOOTHING
+        from stea_fast._backends.device_data import DeviceAlignment
+        from stea_fast._backends.tensors import TensorBackend
+        from stea_fast.refinement.relations import estimated
 
-        align_relations(self.kernels, tuple(self.graphs), tuple(self.beliefs), SMOOTHING, PRIOR)  # type: ignore[arg-type]
+        estimated(TensorBackend(self.kernels), tuple(self.graphs), tuple(self.beliefs), make=DeviceAlignment)  # type: ignore[arg-type]
         self.wait()
 
     def refine(self) -> None:

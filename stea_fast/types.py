@@ -137,16 +137,34 @@ class Beliefs:
         indptr: int64 [n + 1]
         targets: int32 [nnz], no target twice in a row.
         weights: float32 [nnz]
+
+    The arrays are of NumPy, or tensors of one device while a refinement goes on there.
     """
 
-    indptr: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
+    indptr: Any
+    targets: Any
+    weights: Any
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.indptr, self.targets, self.weights))
+
+    def on_host(self) -> Beliefs:
+        """The same as NumPy arrays."""
+        return Beliefs(*(to_numpy(part, "beliefs") for part in self))
 
     def row(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
         """Targets and weights of one entity."""
         span = slice(self.indptr[entity], self.indptr[entity + 1])
         return self.targets[span], self.weights[span]
+
+    def between(self, entities: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """w(n, n') for every n of `entities` and n' of `targets`: float64 [entities, targets]."""
+        weights = np.zeros((len(entities), len(targets)))
+        for i, entity in enumerate(entities):
+            believed, weight = self.row(entity)
+            where, which = np.nonzero(targets[:, None] == believed[None, :])
+            weights[i, where] = weight[which]
+        return weights
 
 
 class RelationAlignment:

@@ -19,6 +19,7 @@ from types import ModuleType
 logger = logging.getLogger("stea_fast")
 
 NAMES = ("native", "numba", "cuda", "reference")
+NO_CUDA_BLANKET = "the blanket has no CUDA kernel; use blanket='local', or backend='native'"
 AUTOMATIC = ("native", "numba")  # in order of preference; the reference is never chosen on its own
 
 

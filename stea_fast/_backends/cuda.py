@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stea_fast._backends import BackendUnavailable
+from stea_fast._backends import NO_CUDA_BLANKET, BackendUnavailable
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
 from stea_fast.data.graph import KG
@@ -22,7 +22,6 @@ except ModuleNotFoundError:
     raise BackendUnavailable("not part of this build (STEA_CUDA=off, or there was no CUDA toolkit)") from None
 
 DLPACK_CUDA = 2
-BLANKET = "the blanket has no CUDA kernel; use blanket='local', or backend='native'"
 
 
 def describe() -> str:
@@ -151,7 +150,7 @@ def evidence(
 
 def blanket(*arguments: Any, **options: Any) -> np.ndarray:
     """Not offered."""
-    raise BackendUnavailable(BLANKET)
+    raise BackendUnavailable(NO_CUDA_BLANKET)
 
 
 def relation_counts(

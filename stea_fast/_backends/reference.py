@@ -19,10 +19,9 @@ import numpy as np
 
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
+from stea_fast._backends.factors import minus_log
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
-
-MIN_FACTOR = 1e-4
 
 
 class Strengths(NamedTuple):
@@ -72,25 +71,10 @@ def pair_evidence(
 ) -> np.ndarray:
     """The share of every (edge of e, edge of e2) in L(e, e2): float64 [degree, degree']."""
     edges, edges2 = source.edges_of(e), target.edges_of(e2)
-    weights = belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
+    weights = beliefs.between(edges[:, 0], edges2[:, 0])
     r, r2 = edges[:, 1][:, None], edges2[:, 1][None, :]
     pair = (r, r2) if forward else (r2, r)
     return minus_log(strengths.from1[pair] * weights) + minus_log(strengths.from2[pair] * weights)
-
-
-def minus_log(x: np.ndarray) -> np.ndarray:
-    """-log(1 - x), with 1 - x clamped below."""
-    return -np.log1p(-np.minimum(x, 1 - MIN_FACTOR))
-
-
-def belief_matrix(beliefs: Beliefs, entities: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """w(n, n') for every n of `entities` and n' of `targets`: float64 [entities, targets]."""
-    weights = np.zeros((len(entities), len(targets)))
-    for i, n in enumerate(entities):
-        believed, weight = beliefs.row(n)
-        where, which = np.nonzero(targets[:, None] == believed[None, :])
-        weights[i, where] = weight[which]
-    return weights
 
 
 def blanket(

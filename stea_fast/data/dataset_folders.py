@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from stea_fast._util import validate
-from stea_fast._util.ids import distinct, positions
+from stea_fast._util.ids import positions
+from stea_fast._util.sparse import distinct
 from stea_fast.data import splits
 from stea_fast.data.graph import KG
 from stea_fast.data.pair import Pair

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from stea_fast._util.sparse import offsets
 from stea_fast.encoders import _kernels
-from stea_fast.encoders._graph import Entries, row_starts
+from stea_fast.encoders._graph import Entries
 
 
 def run_blocks(task: Callable[[int, int], object], blocks: list[tuple[int, int]]) -> None:
@@ -49,7 +50,7 @@ class SparseMatrix:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(indptr))
         order = np.argsort(columns, kind="stable")
         self._forward = (indptr, columns, values)
-        self._backward = (row_starts(columns, width), rows[order], values[order])
+        self._backward = (offsets(columns, width), rows[order], values[order])
         self._on_device: tuple[torch.Tensor, ...] | None = None
         if device.type == "cpu":
             self._blocks = [_kernels.row_blocks(side[0]) for side in (self._forward, self._backward)]

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stea_fast._util.arrays import is_torch, like
+from stea_fast._util.arrays import is_torch, like, placed
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG
 from stea_fast.refinement.config import DEFAULT_METHOD, Joint, Method, Paper, Product, method_of, where_options_live
 from stea_fast.refinement.directional import refine_by_direction
 from stea_fast.refinement.explanation import Explanation, explain_pair
 from stea_fast.refinement.joint import refine_jointly
-from stea_fast.refinement.problem import Execution, Outcome, Problem, held_beliefs, problem_of
+from stea_fast.refinement.problem import Execution, Outcome, Problem, problem_of
 from stea_fast.refinement.selection import select as select_pairs
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
@@ -47,11 +47,11 @@ class Refinement:
     sweeps: int
     betas: tuple[float | None, ...]
     _kgs: tuple[KG, KG] = field(repr=False)
-    _beliefs: Beliefs | Callable[[], Beliefs] = field(repr=False)  # a function where they are still on a device
+    _beliefs: Beliefs = field(repr=False)
 
     def explain(self, e: int, e2: int) -> Explanation:
         """The facts (r, n, r', n') behind e ≡ e2, strongest first, with each one's share of the evidence."""
-        return explain_pair(*self._kgs, e, e2, held_beliefs(self._beliefs), self.relations)
+        return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations)
 
 
 @names_nearest(where_options_live)
@@ -117,7 +117,8 @@ def refine(
     outcome = _COMPUTED_BY[type(chosen)](problem, chosen)
     forward, *backward = outcome.rankings
     strategy = select or ("mutual" if backward else "none")
-    pairs, probs = select_pairs(strategy, forward, backward[0] if backward else None, threshold, problem.seeds)
+    seeds_there = placed(problem.seeds, "seeds", forward.indices.device if is_torch(forward.indices) else None)
+    pairs, probs = select_pairs(strategy, forward, backward[0] if backward else None, threshold, seeds_there)
     template = problem.candidates[-1][0]
     return Refinement(
         _like_ranking(template, forward),

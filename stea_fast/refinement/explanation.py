@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from stea_fast._backends import reference
+from stea_fast._backends.factors import minus_log
 from stea_fast._util import validate
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
@@ -70,8 +70,8 @@ def explain_pair(kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations:
     e2 = validate.count(e2, "e2", maximum=kg2.num_entities - 1)
     edges, edges2 = kg1.edges_of(e), kg2.edges_of(e2)
     from1, from2 = _strengths(relations, kg1, kg2, edges[:, 1], edges2[:, 1])
-    weights = reference.belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
-    shares = reference.minus_log(from1 * weights) + reference.minus_log(from2 * weights)
+    weights = beliefs.between(edges[:, 0], edges2[:, 0])
+    shares = minus_log(from1 * weights) + minus_log(from2 * weights)
     total = float(shares.sum())
     facts = []
     for i, j in zip(*np.nonzero(shares), strict=True):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._util.array_ops import ops_of
 from stea_fast._util.arrays import to_numpy
-from stea_fast.search.array_ops import NumpyOps, Ops, TorchOps
 
 METRICS = ("cosine", "ip", "l2")
 ROWS_AT_ONCE = 2048  # converted or looked at in one go
@@ -26,9 +26,9 @@ class Embeddings:
         ops: the operations for this kind of array.
     """
 
-    def __init__(self, array: Any, name: str, ops: Ops) -> None:
-        self.array, self.ops = array, ops
-        self.norms = ops.empty(len(array), 1)[:, 0]
+    def __init__(self, array: Any, name: str) -> None:
+        self.array, self.ops = array, ops_of(array)
+        self.norms = self.ops.empty(len(array), 1)[:, 0]
         for begin in range(0, len(array), ROWS_AT_ONCE):
             self.norms[begin : begin + ROWS_AT_ONCE] = self._norms(begin, name)
         balanced = (self.norms == 0) | ((self.norms > SMALLEST_NORM) & (self.norms < LARGEST_NORM))
@@ -40,7 +40,7 @@ class Embeddings:
         array = to_numpy(values, name)
         _check(array.dtype.kind in "fiu", array.dtype, array.shape, name)
         supported = array.dtype in (np.float16, np.float32, np.float64)
-        return cls(array if supported else array.astype(np.float64), name, NumpyOps())
+        return cls(array if supported else array.astype(np.float64), name)
 
     @classmethod
     def torch(cls, tensor: Any, name: str) -> Embeddings:
@@ -48,7 +48,7 @@ class Embeddings:
         kind = "b" if str(tensor.dtype) == "torch.bool" else "c" if tensor.is_complex() else "f"
         _check(kind == "f", tensor.dtype, tuple(tensor.shape), name)
         detached = tensor.detach()
-        return cls(detached if tensor.is_floating_point() else detached.double(), name, TorchOps(tensor.device))
+        return cls(detached if tensor.is_floating_point() else detached.double(), name)
 
     def _norms(self, begin: int, name: str) -> Any:
         rows = self.doubles(slice(begin, begin + ROWS_AT_ONCE))

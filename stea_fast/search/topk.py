@@ -10,10 +10,10 @@ import numpy as np
 
 from stea_fast import _backends
 from stea_fast._util import validate
+from stea_fast._util.array_ops import Ops
 from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
-from stea_fast.search.array_ops import Ops
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
 from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, SearchResult, exact_ranking, floor_of, search_rows
 from stea_fast.search.pair_scores import PairScorer
