@@ -80,6 +80,30 @@ class Ops(ABC):
         """Arrays one after the other, along the first axis."""
         return self.lib.concatenate(parts, 0)
 
+    def join(self, left: Array, right: Array) -> Array:
+        """The columns of both."""
+        return self.lib.concatenate((left, right), 1)
+
+    def single(self, values: Array) -> Array:
+        """Rounded to float32."""
+        return self.cast(values, self.lib.float32)
+
+    def double(self, values: Array) -> Array:
+        """As float64."""
+        return self.cast(values, self.lib.float64)
+
+    def int32(self, values: Array) -> Array:
+        """As int32."""
+        return self.cast(values, self.lib.int32)
+
+    def int64(self, values: Array) -> Array:
+        """As int64."""
+        return self.cast(values, self.lib.int64)
+
+    @abstractmethod
+    def cast(self, values: Array, dtype: Any) -> Array:
+        """As a type of the library."""
+
     @abstractmethod
     def divide(self, a: Array, b: Array) -> Array:
         """a / b; 0 where b is 0."""
@@ -141,22 +165,6 @@ class Ops(ABC):
         """In row-major order, copied only where it is not."""
 
     @abstractmethod
-    def single(self, values: Array) -> Array:
-        """Rounded to float32."""
-
-    @abstractmethod
-    def double(self, values: Array) -> Array:
-        """As float64."""
-
-    @abstractmethod
-    def int32(self, values: Array) -> Array:
-        """As int32."""
-
-    @abstractmethod
-    def int64(self, values: Array) -> Array:
-        """As int64."""
-
-    @abstractmethod
     def is_number(self, values: Array, *, integer: bool = False) -> bool:
         """Whether the array holds real numbers (integers): no truth values, complex numbers or objects."""
 
@@ -193,10 +201,6 @@ class Ops(ABC):
         """With `count` more columns."""
 
     @abstractmethod
-    def join(self, left: Array, right: Array) -> Array:
-        """The columns of both."""
-
-    @abstractmethod
     def distinct(self, values: Array) -> tuple[Array, Array]:
         """The place of one row of every kind of equal rows, and for every row the number of its kind."""
 
@@ -205,6 +209,9 @@ class NumpyOps(Ops):
     """For NumPy arrays."""
 
     lib = np
+
+    def cast(self, values: Array, dtype: Any) -> Array:
+        return values.astype(dtype)
 
     def divide(self, a: Array, b: Array) -> Array:
         return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))), where=b > 0)
@@ -251,18 +258,6 @@ class NumpyOps(Ops):
     def contiguous(self, values: Array) -> Array:
         return np.ascontiguousarray(values)
 
-    def single(self, values: Array) -> Array:
-        return values.astype(np.float32)
-
-    def double(self, values: Array) -> Array:
-        return values.astype(np.float64)
-
-    def int32(self, values: Array) -> Array:
-        return values.astype(np.int32)
-
-    def int64(self, values: Array) -> Array:
-        return values.astype(np.int64)
-
     def is_number(self, values: Array, *, integer: bool = False) -> bool:
         return values.dtype.kind in ("iu" if integer else "iuf")
 
@@ -291,9 +286,6 @@ class NumpyOps(Ops):
 
     def pad(self, values: Array, count: int, value: float) -> Array:
         return np.pad(values, ((0, 0), (0, count)), constant_values=value)
-
-    def join(self, left: Array, right: Array) -> Array:
-        return np.concatenate([left, right], axis=1)
 
     def distinct(self, values: Array) -> tuple[Array, Array]:
         values = np.ascontiguousarray(values)

@@ -20,6 +20,9 @@ class TorchOps(Ops):
     def __init__(self, device: Any) -> None:
         self.device = torch.device(device)
 
+    def cast(self, values: Tensor, dtype: Any) -> Tensor:
+        return values.to(dtype)
+
     def divide(self, a: Tensor, b: Tensor) -> Tensor:
         return torch.where(b > 0, a / torch.where(b > 0, b, 1.0), 0.0)
 
@@ -68,18 +71,6 @@ class TorchOps(Ops):
     def contiguous(self, values: Tensor) -> Tensor:
         return values.contiguous()
 
-    def single(self, values: Tensor) -> Tensor:
-        return values.to(torch.float32)
-
-    def double(self, values: Tensor) -> Tensor:
-        return values.to(torch.float64)
-
-    def int32(self, values: Tensor) -> Tensor:
-        return values.to(torch.int32)
-
-    def int64(self, values: Tensor) -> Tensor:
-        return values.to(torch.int64)
-
     def is_number(self, values: Tensor, *, integer: bool = False) -> bool:
         unusual = values.dtype.is_complex or values.dtype == torch.bool
         return not (unusual or (integer and values.dtype.is_floating_point))
@@ -112,9 +103,6 @@ class TorchOps(Ops):
 
     def pad(self, values: Tensor, count: int, value: float) -> Tensor:
         return torch.nn.functional.pad(values, (0, count), value=value)
-
-    def join(self, left: Tensor, right: Tensor) -> Tensor:
-        return torch.cat([left, right], dim=1)
 
     def distinct(self, values: Tensor) -> tuple[Tensor, Tensor]:
         kinds, kind = torch.unique(values, dim=0, return_inverse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from stea_fast._util import threads
 from stea_fast._util.sparse import offsets
 from stea_fast.encoders import _kernels
 from stea_fast.encoders._graph import Entries
@@ -19,14 +19,12 @@ from stea_fast.encoders._graph import Entries
 
 def run_blocks(task: Callable[[int, int], object], blocks: list[tuple[int, int]]) -> None:
     """Run `task(begin, end)` for every range of rows, on as many threads as torch uses."""
-    threads = torch.get_num_threads()
-    if threads == 1 or len(blocks) == 1:
+    count = torch.get_num_threads()
+    if count == 1 or len(blocks) == 1:
         for begin, end in blocks:
             task(begin, end)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(task, begin, end) for begin, end in blocks]:
-            future.result()
+    else:
+        threads.run_blocks(task, blocks, count)
 
 
 @contextmanager
