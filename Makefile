@@ -26,14 +26,14 @@ format: $(VENV)/lint.stamp
 	$(BIN)/clang-format -i $(CXX_FILES)
 
 bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/README.md
-	$(BIN)/python bench/compare.py
+	$(BIN)/python -m bench.kernels.compare
 
 docs: $(VENV)/docs.stamp  ## the documentation as a website in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 paper: $(VENV)/bench.stamp  ## the quick part of the paper's experiments, and docs/results.md from all that was run
-	$(BIN)/python bench/paper/run.py --quick
-	$(BIN)/python bench/paper/render.py
+	$(BIN)/python -m bench.paper.run --quick
+	$(BIN)/python -m bench.paper.render
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
