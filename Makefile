@@ -6,13 +6,16 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py build_cuda.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc tests/cuda -name '*.h' -o -name '*.cpp' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test lint format bench docs paper clean
+.PHONY: demo test test-all lint format bench docs paper help clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
 
-test: $(VENV)/test.stamp  ## install, build, and run all tests
-	$(BIN)/python -m pytest -n 2 tests
+test: $(VENV)/test.stamp  ## install, build, and run the quick tests: minutes on two cores
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+
+test-all: $(VENV)/test.stamp  ## adds the slow tests, and runs only those: sanitizers, kills, browser, real data
+	$(BIN)/python -m pytest -n 2 -m slow tests
 
 lint: $(VENV)/lint.stamp  ## ruff, mypy and clang-format
 	$(BIN)/ruff check .
@@ -20,7 +23,7 @@ lint: $(VENV)/lint.stamp  ## ruff, mypy and clang-format
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 
-format: $(VENV)/lint.stamp
+format: $(VENV)/lint.stamp  ## put the sources into their form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_FILES)
@@ -60,5 +63,8 @@ $(VENV)/docs.stamp: $(VENV)/demo.stamp
 	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[docs]"
 	touch $@
 
-clean:
+help:  ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+clean:  ## remove everything that was made
 	rm -rf $(VENV) build dist site *.egg-info stea_fast/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

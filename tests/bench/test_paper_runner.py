@@ -37,6 +37,7 @@ def start(folder):
     return subprocess.Popen(command, env={**environment(), "PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     undisturbed = start(alone)
