@@ -222,6 +222,7 @@ print("finished", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "kernel"), [("native", "evidence"), ("native", "relation_counts"), ("numba", "evidence")]
 )

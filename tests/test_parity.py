@@ -217,6 +217,7 @@ def test_tiny_evidence_keeps_its_relative_precision():
     np.testing.assert_allclose(found[:, 0], [2e-12, 0.0], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", FAST)
 def test_a_real_pair_equals_the_reference(backend, dbp15k):
     from stea_fast.encoders import demo

@@ -22,6 +22,7 @@ from stea_fast.encoders import demo
 from stea_fast.refinement import selection
 
 torch = pytest.importorskip("torch", reason="the CUDA backend holds its arrays in torch tensors")
+pytestmark = pytest.mark.slow  # compiles the kernels and the bindings for the CPU
 NOT_ENOUGH, ILLEGAL_ADDRESS, INVALID_HANDLE = 2, 700, 400  # numbers of CUDA errors
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from stea_fast._backends.counts import scale_bits
 
+pytestmark = pytest.mark.slow  # compiles the kernels several times, with sanitizers
 BLOCKS = (32, 64, 128, 256, 512, 1024)
 PATIENCE = 600  # seconds; only a kernel that never ends takes so long
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": "halt_on_error=1"}

@@ -127,6 +127,7 @@ def uninterrupted(pair):
     return real_training(pair, None).run(), time.perf_counter() - begin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", np.random.default_rng(0).uniform(size=4).round(3).tolist())
 def test_a_run_killed_at_a_random_moment_ends_in_the_same_bits(pair, uninterrupted, tmp_path, share):
     expected, seconds = uninterrupted
@@ -136,6 +137,7 @@ def test_a_run_killed_at_a_random_moment_ends_in_the_same_bits(pair, uninterrupt
     assert_same_bits(real_training(pair, tmp_path).run(), expected)
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_in_the_same_bits(pair, tmp_path):
     path = tmp_path / module.NAME
     for _ in range(2):
@@ -193,6 +195,7 @@ except sf.CheckpointError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_during_a_run_leaves_the_last_good_checkpoint(pair, tmp_path):
     pytest.importorskip("resource", reason="this system has no limits of file sizes")
     code = FULL_DISK.format(tests=os.path.dirname(__file__), folder=str(tmp_path))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import contenders
 import pytest
-from inputs import Case
 
+from bench.kernels import contenders
+from bench.lib.inputs import Case
 from stea_fast import backends
 
 ROUNDS = 7

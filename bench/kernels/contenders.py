@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from inputs import Case
-
 import stea_fast as sf
+from bench.lib.inputs import Case
 from stea_fast import _backends
 
 Call = Callable[[], object]

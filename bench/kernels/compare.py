@@ -1,7 +1,7 @@
 """Everything the bars name, measured in one run and printed as Markdown tables.
 
-python bench/compare.py [--case dbp15k_zh_en] [--sample 150] [--rounds 15]
-                        [--parts speed,growth,hub,memory,import] [--json out.json]
+python -m bench.kernels.compare [--case dbp15k_zh_en] [--sample 150] [--rounds 15]
+                                [--parts speed,growth,hub,memory,import] [--json out.json]
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import import_time
-import memory
-import parts
-from inputs import MissingDataError
-from measure import duration, machine_facts, markdown, times
+from bench.kernels import import_time, memory, parts
+from bench.lib.inputs import MissingDataError
+from bench.lib.measure import duration, machine_facts, markdown, times
 
 Result = dict[str, Any]
 Measure = Callable[[], Result]

@@ -13,9 +13,9 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from inputs import Case
 
 import stea_fast as sf
+from bench.lib.inputs import Case
 from stea_fast import _backends
 
 TOLERANCE = 1e-4

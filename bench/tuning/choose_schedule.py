@@ -1,6 +1,7 @@
 """How schedules of self-training do without test labels: the ground for the defaults of `Schedule`.
 
-    python bench/choose_schedule.py [--datasets dbp15k_ja_en] [--settings default,loose] [--preset fast] [--rounds 3]
+    python -m bench.tuning.choose_schedule [--datasets dbp15k_ja_en] [--settings default,loose]
+                                           [--preset fast] [--rounds 3]
 
 Of a split at 5 % that no reported figure uses (split seed 7), 150 seeds train and the other 600 judge: Hit@1 over the
 600, ranked among all targets. All other links are taken away before anything is computed.
@@ -15,11 +16,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import inputs
 import numpy as np
-from measure import machine_facts, markdown
 
 import stea_fast as sf
+from bench.lib import inputs
+from bench.lib.measure import machine_facts, markdown
 
 SPLIT_SEED, FRACTION, NUM_SEEDS, NUM_HIDDEN = 7, 0.05, 150, 600
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -1,6 +1,6 @@
 """How the options of `refine` do without test labels: the ground for its defaults.
 
-    python bench/choose_defaults.py [--quick]
+    python -m bench.tuning.choose_defaults [--quick]
 
 A fifth of the seeds is hidden from the encoder and from `refine`; Hit@1 over the hidden seeds, ranked among
 all targets, judges a setting. The other links of a dataset are taken away before anything is computed.
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import inputs
 import numpy as np
-from measure import markdown
 
 import stea_fast as sf
+from bench.lib import inputs
+from bench.lib.measure import markdown
 from stea_fast import evaluate, refine
 from stea_fast.encoders import demo
 from stea_fast.refinement.config import Options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -10,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from simulated import simulated_candidates
 
 import stea_fast as sf
+from bench.lib.folders import DATA
+from bench.lib.simulated import simulated_candidates
 from stea_fast.encoders import demo
 from stea_fast.refinement import beliefs, posterior
 from stea_fast.refinement.temperature import softmax
 
-DATA = Path(os.environ.get("STEA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SYNTHETIC = {
     "synthetic-15K": 15_000,
     "synthetic-50K": 50_000,

@@ -1,6 +1,6 @@
 """Reading two N-Triples files into graphs: rate on one core, and memory.
 
-    python bench/bench_io.py [--triples 1000000] [--rounds 3]
+    python -m bench.kernels.bench_io [--triples 1000000] [--rounds 3]
 
 The files are made once: triples in the order of their subjects, as dumps are, with IRIs of the length of DBpedia's. A
 fresh process per round reads both, into triples and names or into whole graphs as `align` does; a third way is
@@ -13,16 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine_facts, markdown
-from memory import environment
 
+from bench.lib.measure import machine_facts, markdown
+from bench.lib.processes import environment, module_command
 from stea_fast._util.memory import peak
 
 MEGABYTE = 1_000_000
@@ -89,7 +88,7 @@ def measure_here(name: str, paths: list[Path]) -> dict[str, Any]:
 
 
 def measure(name: str, paths: list[Path]) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--contender", name, "--files", *map(str, paths)]
+    command = module_command("bench.kernels.bench_io", "--contender", name, "--files", *paths)
     one_core = {**environment(), "OMP_NUM_THREADS": "1", "STEA_NUM_THREADS": "1"}
     result = subprocess.run(command, env=one_core, check=True, capture_output=True, text=True)
     return json.loads(result.stdout)

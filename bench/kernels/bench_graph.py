@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import inputs
 import pytest
 
 import stea_fast as sf
+from bench.lib import inputs
 
 ROUNDS = 5
 

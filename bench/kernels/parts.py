@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import contenders
-import inputs
 import numpy as np
-from inputs import Case
-from measure import Timing, interleave
 
 import stea_fast as sf
+from bench.kernels import contenders
+from bench.lib import inputs
+from bench.lib.inputs import Case
+from bench.lib.measure import Timing, interleave
 from stea_fast import _backends
 from stea_fast.refinement.beliefs import from_pairs
 
@@ -64,7 +64,7 @@ class _PerPairParts:
     """The per-pair way on a sample, in as many parts as there are rounds."""
 
     def __init__(self, case: Case, sample: int, rounds: int) -> None:
-        import per_pair
+        from bench.kernels import per_pair
 
         self.case, self.per_pair = case, per_pair
         self.parts = {

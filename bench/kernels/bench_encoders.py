@@ -3,7 +3,7 @@
 The plain version gathers a vector per edge, scatters the sums, and leaves every gradient to torch; Dual-AMN's takes
 all negatives. Both get the same weights and random numbers, and their gradients are compared first.
 
-python bench/bench_encoders.py [--case dbp15k_zh_en] [--encoders dual_amn,rrea,gcn_align,propagation]
+python -m bench.kernels.bench_encoders [--case dbp15k_zh_en] [--encoders dual_amn,rrea,gcn_align,propagation]
                                [--parts step,round] [--rounds 3] [--threads 2] [--warm-up 0] [--json out.json]
 """
 
@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from inputs import DATA, SYNTHETIC, MissingDataError
-from measure import Timing, duration, machine_facts, markdown, times
 
 import stea_fast as sf
+from bench.lib.folders import DATA
+from bench.lib.inputs import SYNTHETIC, MissingDataError
+from bench.lib.measure import Timing, duration, machine_facts, markdown, times
 from stea_fast import encoders
 from stea_fast._util.memory import peak
 from stea_fast.encoders import _negatives, _ops, _ranking, _reflection, gcn_align

@@ -1,6 +1,6 @@
 """Time of `import stea_fast` beside `import numpy`, each in fresh processes, in turns.
 
-python bench/import_time.py [--runs 15]
+python -m bench.kernels.import_time [--runs 15]
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from typing import Any
 
-from measure import Timing
-from memory import environment
+from bench.lib.measure import Timing
+from bench.lib.processes import environment
 
 STATEMENTS = {
     "import numpy": "import numpy",

@@ -1,6 +1,6 @@
 """Memory that one whole `refine` call adds to a process that has its inputs.
 
-    python bench/memory.py [--case debian_bookworm_trixie]
+    python -m bench.kernels.memory [--case debian_bookworm_trixie]
 
 The inputs are saved to a temporary folder and loaded by a fresh process, so that making them leaves no
 high-water mark. The figure is the highest resident size during the call minus the resident size before it.
@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import stea_fast as sf
+from bench.lib.processes import environment, module_command
 from stea_fast._util.memory import peak, resident
 
 MEGABYTE = 1_000_000
@@ -30,19 +29,13 @@ def measure(name: str) -> dict[str, Any]:
     """Megabytes added by the default call on a case, measured in a fresh process."""
     with tempfile.TemporaryDirectory() as folder:
         _save_inputs(name, Path(folder))
-        command = [sys.executable, __file__, "--inputs", folder]
+        command = module_command("bench.kernels.memory", "--inputs", folder)
         result = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True)
     return {"case": name, **json.loads(result.stdout)}
 
 
-def environment() -> dict[str, str]:
-    """The environment for a process that must import the same stea_fast."""
-    root = str(Path(sf.__file__).resolve().parents[1])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-
-
 def _save_inputs(name: str, folder: Path) -> None:
-    import inputs
+    from bench.lib import inputs
 
     case = inputs.case(name)
     case.pair.kg1.save(folder / "kg1")

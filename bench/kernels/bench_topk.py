@@ -1,8 +1,8 @@
 """Top-K search: engines side by side, with GFLOP/s and the share of the matrix product's own speed.
 
-python bench/bench_topk.py                                  the bars: 20K x 20K x 768, with and without CSLS
-python bench/bench_topk.py --sizes 15000,50000,100000 --widths 100,300,768 --engines native
-python bench/bench_topk.py --memory 100000                  memory beyond inputs and outputs, 768 wide
+python -m bench.kernels.bench_topk                    the bars: 20K x 20K x 768, with and without CSLS
+python -m bench.kernels.bench_topk --sizes 15000,50000,100000 --widths 100,300,768 --engines native
+python -m bench.kernels.bench_topk --memory 100000    memory beyond inputs and outputs, 768 wide
 
 All contenders of a size take turns in every round; the median counts. GFLOP/s count 2·n·n·d per pass over the
 similarities, whatever an engine really computes: one pass for both directions, two with CSLS. "products alone" are
@@ -21,11 +21,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import memory
 import numpy as np
-from measure import duration, machine_facts, markdown, times
 
 import stea_fast as sf
+from bench.kernels.memory import MEGABYTE
+from bench.lib.measure import duration, machine_facts, markdown, times
+from bench.lib.processes import environment, module_command
 from stea_fast._util.memory import peak, resident
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.engines import cpu
@@ -128,8 +129,8 @@ def report(result: dict[str, Any]) -> str:
 
 def added_memory(count: int, width: int = 768) -> dict[str, Any]:
     """Megabytes that a fresh process adds beyond its inputs and outputs."""
-    command = [sys.executable, __file__, "--memory-here", str(count)]
-    out = subprocess.run(command, env=memory.environment(), check=True, capture_output=True, text=True).stdout
+    command = module_command("bench.kernels.bench_topk", "--memory-here", count)
+    out = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
     return {"count": count, "width": width, **json.loads(out)}
 
 
@@ -141,7 +142,7 @@ def _memory_here(count: int, width: int = 768) -> dict[str, Any]:
     found = sf.topk(emb1, emb2, K, CSLS, beta=10.0)
     outputs = sum(a.nbytes for side in (found.forward, found.backward) for a in side)
     outputs += sum(sums.nbytes for sums in found.log_partition)
-    return {"added_mb": (peak() - before - outputs) / memory.MEGABYTE, "outputs_mb": outputs / memory.MEGABYTE}
+    return {"added_mb": (peak() - before - outputs) / MEGABYTE, "outputs_mb": outputs / MEGABYTE}
 
 
 def main() -> None:

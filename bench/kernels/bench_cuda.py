@@ -1,7 +1,7 @@
 """CUDA against native and Numba on the same inputs: evidence, relation alignment, and the whole `refine`.
 
-python bench/bench_cuda.py                                   dbp15k_zh_en and synthetic-50K
-python bench/bench_cuda.py --case synthetic-150K --rounds 9
+python -m bench.kernels.bench_cuda    dbp15k_zh_en and synthetic-50K
+python -m bench.kernels.bench_cuda --case synthetic-150K --rounds 9
 
 Needs a CUDA device and refuses where there is none. Graphs, candidates and beliefs lie on the device before the clock
 starts, and every call ends with a synchronisation. Contenders take turns in every round; the median counts. Before
@@ -17,12 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import contenders
-import inputs
 import numpy as np
-from measure import duration, interleave, machine_facts, markdown, times
 
 import stea_fast as sf
+from bench.kernels import contenders
+from bench.lib import inputs
+from bench.lib.measure import duration, interleave, machine_facts, markdown, times
 from stea_fast import _backends
 from stea_fast._util.threads import thread_count
 

@@ -1,6 +1,6 @@
 """Draws the speed part of a JSON report of `compare.py` as docs/refine_speed.svg.
 
-python bench/figure.py report.json [--out docs/refine_speed.svg]
+python -m bench.kernels.figure report.json [--out docs/refine_speed.svg]
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from measure import duration
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "refine_speed.svg"
+from bench.lib.folders import DOCS
+from bench.lib.measure import duration
+
+OUT = DOCS / "refine_speed.svg"
 INK, MUTED = "#1f2328", "#59636e"
 OTHERS, OURS = "#9aa4af", "#0969da"
 

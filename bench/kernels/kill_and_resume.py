@@ -1,6 +1,6 @@
 """Kill a run at random moments, resume it, and compare every bit of the result with that of a run left alone.
 
-python bench/kill_and_resume.py [--entities 2000 | --folder PAIR] [--encoder dual_amn] [--kills 10] [--seed 0]
+python -m bench.kernels.kill_and_resume [--entities 2000 | --folder PAIR] [--encoder dual_amn] [--kills 10] [--seed 0]
 
 Every run is a process of its own; SIGKILL gives it no chance to tidy up.
 """
@@ -19,6 +19,7 @@ from time import perf_counter, sleep
 import numpy as np
 
 import stea_fast as sf
+from bench.lib.processes import environment, module_command
 from stea_fast.evaluation.auditing import arrays_of
 
 BEGIN = "begin"
@@ -39,9 +40,8 @@ def child(given: argparse.Namespace) -> None:
 
 def start(checkpoint: Path) -> subprocess.Popen[str]:
     """A run in a process of its own that has just begun."""
-    process = subprocess.Popen(
-        [sys.executable, __file__, *sys.argv[1:], "--checkpoint", str(checkpoint)], stdout=subprocess.PIPE, text=True
-    )
+    command = module_command("bench.kernels.kill_and_resume", *sys.argv[1:], "--checkpoint", checkpoint)
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     if process.stdout.readline().strip() != BEGIN:
         raise RuntimeError("a run did not begin; see the error above")
