@@ -58,7 +58,8 @@ static inline void visit_groups(const BlanketArgs& args, const BlanketScratch& s
         for (uint32_t place = hit.place; place > 0; place = neighborhood.heads.data[block_before(place)].earlier) {
             for (uint32_t n = block_before(place) * kBlock; n < place; ++n) {
                 const uint32_t node = neighborhood.nodes.data[n].key;
-                visit(scratch.group_of.data[node], strength_of(args.relations, scratch.shift.data[node], relation));
+                visit(scratch.group_of.data[node],
+                      strength_at_shift(args.relations, scratch.shift.data[node], relation));
             }
         }
     }

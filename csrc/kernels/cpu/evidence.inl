@@ -1,6 +1,3 @@
-typedef float Quad __attribute__((vector_size(4 * sizeof(float))));
-typedef double Lanes __attribute__((vector_size(4 * sizeof(double))));
-
 // x of four visits, source and target side: those of visits 0 and 2, then those of 1 and 3.
 struct Block {
     Quad even;
@@ -54,7 +51,7 @@ static inline Block block_with_defaults(const RelationTableView& table, const No
     Block block = {};
     for (uint32_t i = 0; i < kBlock; ++i) {
         if (nodes[i].weight == 0.0f) continue;
-        const Strength strength = strength_of(table, nodes[i].key / 2, relation);
+        const Strength strength = strength_at_shift(table, nodes[i].key / 2, relation);
         Quad& half = i % 2 == 0 ? block.even : block.odd;
         half[i / 2 * 2] = strength.source * nodes[i].weight;
         half[i / 2 * 2 + 1] = strength.target * nodes[i].weight;
@@ -80,8 +77,6 @@ static inline Lanes factors(Quad x) {
     return out;
 #endif
 }
-
-typedef int64_t Bits __attribute__((vector_size(sizeof(Lanes))));
 
 constexpr double kLogOf2 = 0.693147180559945309;
 

@@ -190,7 +190,7 @@ static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index
     return {hits + (index == 0 ? 0 : scratch.hits_end.data[index - 1]), hits + scratch.hits_end.data[index]};
 }
 
-static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t target_relation) {
+static inline Strength strength_at_shift(const RelationTableView& table, uint32_t shift, int32_t target_relation) {
     const PairSlot& slot = table.slots[shift + table.rank[target_relation]];
     if (slot.relation == target_relation) return slot.strength;
     return Strength{table.source_default[table.relation_at[shift]], table.target_default[target_relation]};

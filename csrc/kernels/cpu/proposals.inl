@@ -19,7 +19,8 @@ static uint64_t count_fan_out(const ProposalArgs& args, ProposalScratch& scratch
     return lengths;
 }
 
-static inline Strength strength_of(const RelationTableView& table, int32_t relation, int32_t target_relation) {
+static inline Strength strength_of_relations(const RelationTableView& table, int32_t relation,
+                                             int32_t target_relation) {
     const PairSlot& slot = table.slots[table.shift[relation] + table.rank[target_relation]];
     if (slot.relation == target_relation) return slot.strength;  // see RelationTableView: then it is the pair's slot
     if (!table.has_defaults) return Strength{0.0f, 0.0f};
@@ -38,7 +39,7 @@ static void follow_belief(const ProposalArgs& args, ProposalScratch& scratch, in
         if (!args.open_targets[back.neighbor]) continue;
         const int32_t inverse = back.relation < args.num_target_relations ? back.relation + args.num_target_relations
                                                                           : back.relation - args.num_target_relations;
-        const Strength strength = strength_of(args.relations, relation, inverse);
+        const Strength strength = strength_of_relations(args.relations, relation, inverse);
         const double x = weight * static_cast<double>(strength.source);
         const double y = weight * static_cast<double>(strength.target);
         if (x + y <= 0.0) continue;
