@@ -18,7 +18,7 @@ import stea_fast as sf
 from bench.lib.folders import ROOT
 from bench.lib.inputs import MissingDataError, dataset_folder
 from bench.lib.measure import machine_facts
-from bench.paper.experiments import DWY100K, SYNTHETIC, Cell
+from bench.paper.experiments import DWY100K, SYNTHETIC, Cell, merged
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import arrays_of
 from stea_fast.evaluation.metrics import pessimistic_ranks
@@ -41,7 +41,12 @@ def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
 
 def training(cell: Cell, pair: sf.Pair, **more: Any) -> sf.SelfTraining:
     """A cell ready to run; `more` are options that do not change its result."""
-    return sf.SelfTraining(pair, progress=False, **cell.options, **more)
+    return sf.SelfTraining(pair, preset=configuration(cell), progress=False, **more)
+
+
+def configuration(cell: Cell) -> sf.SelfTrainingConfig:
+    """All that the result of a cell depends on, beside its data."""
+    return sf.SelfTrainingConfig.from_dict(merged(sf.preset(cell.preset).to_dict(), cell.changes))
 
 
 def run(cell: Cell, pair: sf.Pair, folder: Path, show: Callable[[Round], object]) -> dict[str, Any]:
