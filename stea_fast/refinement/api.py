@@ -48,10 +48,11 @@ class Refinement:
     betas: tuple[float | None, ...]
     _kgs: tuple[KG, KG] = field(repr=False)
     _beliefs: Beliefs = field(repr=False)
+    _witnesses: str = field(repr=False)
 
     def explain(self, e: int, e2: int) -> Explanation:
         """The facts (r, n, r', n') behind e ≡ e2, strongest first, with each one's share of the evidence."""
-        return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations)
+        return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations, self._witnesses)
 
 
 @names_nearest(where_options_live)
@@ -130,6 +131,7 @@ def refine(
         outcome.betas,
         (kg1, kg2),
         outcome.beliefs,
+        chosen.witnesses,
     )
 
 

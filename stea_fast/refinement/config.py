@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stea_fast._backends.witnesses import WITNESSES
 from stea_fast._util import validate
 from stea_fast._util.options import option_class
 from stea_fast.refinement.beliefs import KINDS
@@ -29,20 +30,26 @@ class Joint:
             better than the last candidate of their lists.
         balance: iterations of Sinkhorn's balancing, which lets no entity give away or receive more than one
             counterpart's worth of probability; 0 for none.
+        witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
+            strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
+        lone_witness: what the evidence of a pair counts for that has one witness only; 1 for its full weight.
+            Witnesses that agree are worth more than their sum.
         beta: β, the inverse temperature of the scores; by default it is fitted to `holdout` links or chosen by the
             agreement of both directions, and the one of `topk(..., beta=...)` where that computed partition sums.
         k: use only the k best candidates of every row.
 
     Example:
         >>> import stea_fast as sf
-        >>> sf.Joint(evidence_weight=8, sweeps=4)
-        Joint(evidence_weight=8, sweeps=4, proposals=10, balance=15, beta=None, k=None)
+        >>> sf.Joint(evidence_weight=8).proposals
+        10
     """
 
     evidence_weight: float = 4.0
     sweeps: int = 4
     proposals: int = 10
     balance: int = 15
+    witnesses: str = "neighbour"
+    lone_witness: float = 0.5
     beta: float | None = None
     k: int | None = None
 
@@ -51,6 +58,8 @@ class Joint:
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         validate.count(self.proposals, "proposals", maximum=1000)
         validate.count(self.balance, "balance", maximum=1000)
+        validate.choice(self.witnesses, "witnesses", WITNESSES)
+        validate.number(self.lone_witness, "lone_witness", minimum=0.0, maximum=1.0)
         _check_common(self.beta, self.k)
 
 
@@ -66,6 +75,8 @@ class Product:
             √(q·q')), "soft" (every candidate with its probability) or "argmax" (the best candidate, with weight 1).
             By default "mutual" where both directions are given, and "soft" where only one is.
         blanket: "local" (the factor of the entity) or "full" (and the factors of its neighbours).
+        witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
+            strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
         normalisation: how scores become probabilities: "softmax", "minmax", or "none" if they are probabilities.
         beta: the inverse temperature of the softmax; see `Joint`.
         k: use only the k best candidates of every row.
@@ -80,6 +91,7 @@ class Product:
     sweeps: int = 4
     evidence: str | None = None
     blanket: str = "local"
+    witnesses: str = "neighbour"
     normalisation: str = "softmax"
     beta: float | None = None
     k: int | None = None
@@ -87,7 +99,7 @@ class Product:
     def __post_init__(self) -> None:
         validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
-        _check_directional(self.evidence, self.blanket, self.normalisation)
+        _check_directional(self.evidence, self.blanket, self.witnesses, self.normalisation)
         _check_common(self.beta, self.k)
 
 
@@ -96,11 +108,11 @@ class Product:
 class Paper:
     """The step of the paper: q* ∝ exp(g), where g = 1 - exp(-L) is the compatibility with the neighbours.
 
-    `Paper()` is exactly the paper's step: arg-max evidence, one sweep, the local factor. The fields are there for the
-    paper's own ablations.
+    `Paper()` is exactly the paper's step: arg-max evidence, statements as witnesses, one sweep, the local factor. The
+    fields are there for the paper's own ablations.
 
     Args:
-        evidence, blanket, sweeps: as in `Product`.
+        evidence, blanket, sweeps, witnesses: as in `Product`.
         normalisation: "softmax" or "minmax", the two that the paper compares, or "none".
         beta, k: as in `Product`.
 
@@ -113,13 +125,14 @@ class Paper:
     evidence: str = "argmax"
     blanket: str = "local"
     sweeps: int = 1
+    witnesses: str = "statement"
     normalisation: str = "softmax"
     beta: float | None = None
     k: int | None = None
 
     def __post_init__(self) -> None:
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
-        _check_directional(self.evidence, self.blanket, self.normalisation)
+        _check_directional(self.evidence, self.blanket, self.witnesses, self.normalisation)
         _check_common(self.beta, self.k)
 
 
@@ -149,10 +162,11 @@ def where_options_live() -> dict[str, str]:
     return {**homes, "paper": "method='paper'", "combine": "method='joint', 'product' or 'paper'"}
 
 
-def _check_directional(evidence: str | None, blanket: str, normalisation: str) -> None:
+def _check_directional(evidence: str | None, blanket: str, witnesses: str, normalisation: str) -> None:
     if evidence is not None:
         validate.choice(evidence, "evidence", KINDS)
     validate.choice(blanket, "blanket", BLANKETS)
+    validate.choice(witnesses, "witnesses", WITNESSES)
     validate.choice(normalisation, "normalisation", NORMALISATIONS)
 
 

@@ -96,6 +96,7 @@ def _sweep(
 def _refine_side(side: Direction, belief: Beliefs, strengths: Any, method: DirectionalMethod, place: Workplace) -> None:
     kernels = place.kernels
     common = {"forward": side.forward, "rows": (0, side.source.num_entities), "n_threads": place.n_threads}
+    common["witnesses"] = method.witnesses
     side.evidence = kernels.evidence(side.source, side.target, side.indices, belief, strengths, **common)
     blanket = None
     if method.blanket == "full":

@@ -152,10 +152,13 @@ class JointRefinement:
             self._set_pairs(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
         self.beliefs = soft1
         padded, places = self.pairs.padded_columns()
-        found = self.kernels.evidence(
-            self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]), n_threads=self.threads
-        )
-        self.evidence = found[self.pairs.rows, places].astype(np.float64)
+        evidence, witnesses = self.kernels.evidence_and_witnesses(
+            self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]),
+            n_threads=self.threads, witnesses=self.method.witnesses,
+        )  # fmt: skip
+        lone = witnesses[self.pairs.rows, places] == 1
+        worth = np.where(lone, self.method.lone_witness, 1.0)
+        self.evidence = worth * evidence[self.pairs.rows, places].astype(np.float64)
         self._update_probabilities(self.method.balance)
 
     def _set_pairs(self, keys: np.ndarray) -> None:
@@ -213,7 +216,12 @@ class JointRefinement:
         matched = self._matched()
         rows, columns, probs = self.pairs.rows[matched], self.pairs.columns[matched], self.probs[matched]
         n1, n2 = self.shape
-        common = {"k": self.method.proposals, "budget": MAX_EDGES_PER_PROPOSAL, "n_threads": self.threads}
+        common: dict[str, Any] = {
+            "k": self.method.proposals,
+            "budget": MAX_EDGES_PER_PROPOSAL,
+            "n_threads": self.threads,
+        }
+        common["witnesses"] = self.method.witnesses
         forward, _ = self.kernels.proposals(
             self.kg1, self.kg2, from_pairs(rows, columns, probs, n1), strengths, *self.open, forward=True, rows=(0, n1),
             **common,

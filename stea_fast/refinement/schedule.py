@@ -26,7 +26,7 @@ class Schedule:
         thresholds: the probability above which pairs are trained on in round 0, 1, …
         final_weight: λ of the last round, whose prediction is the result.
         final_threshold: the probability above which pairs are given out.
-        sweeps, proposals, balance: of every round; see `Joint`.
+        sweeps, proposals, balance, witnesses, lone_witness: of every round; see `Joint`.
 
     Example:
         >>> import stea_fast as sf
@@ -43,6 +43,8 @@ class Schedule:
     sweeps: int = 10
     proposals: int = Joint.proposals
     balance: int = Joint.balance
+    witnesses: str = Joint.witnesses
+    lone_witness: float = Joint.lone_witness
 
     def __post_init__(self) -> None:
         validate.number(self.beta, "beta", minimum=0.0)
@@ -57,7 +59,8 @@ class Schedule:
     def method(self, number: int, *, last: bool) -> Joint:
         """The method of a round, numbered from 0."""
         weight = self.final_weight if last else self.evidence_weights[min(number, len(self.evidence_weights) - 1)]
-        return Joint(evidence_weight=weight, sweeps=self.sweeps, proposals=self.proposals, balance=self.balance)
+        shared = {name: getattr(self, name) for name in ("sweeps", "proposals", "balance", "witnesses", "lone_witness")}
+        return Joint(evidence_weight=weight, **shared)
 
     def threshold(self, number: int, *, last: bool) -> float:
         """The probability that a selected pair of a round must exceed."""
