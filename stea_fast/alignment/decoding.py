@@ -14,7 +14,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import like
-from stea_fast.types import ArrayLike, Candidates, HasRankings, Ranking
+from stea_fast.types import Array, ArrayLike, Candidates, HasRankings, Ranking
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -38,9 +38,9 @@ class Links:
         unmatched: int64 [n - m], sources without a link, in increasing order; sources of seeds are in neither.
     """
 
-    pairs: Any
-    scores: Any
-    unmatched: Any
+    pairs: Array
+    scores: Array
+    unmatched: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +298,7 @@ def _row_best(matrix: csr_array) -> Found:
     return sources, matrix.indices[best], matrix.data[best]
 
 
-def _reranked(matrix: csr_array, k: int, template: Any) -> Ranking:
+def _reranked(matrix: csr_array, k: int, template: Array) -> Ranking:
     """The k largest entries of every row, best first; of equal ones the lower column first."""
     num_rows, counts = matrix.shape[0], np.diff(matrix.indptr)
     indices, scores = np.full((num_rows, k), -1, dtype=np.int32), np.zeros((num_rows, k), dtype=np.float32)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from stea_fast.data.pair import Pair
 from stea_fast.data.sealed import seal
 from stea_fast.formats.links import Link, read_link_rows
 from stea_fast.formats.triples import Problems, TripleTable, read_triples
+from stea_fast.types import ArrayLike
 
 AnyPath = str | os.PathLike[str]
 
@@ -86,7 +86,7 @@ def name_index(kg: KG) -> dict[str, int]:
     return {name: entity for entity, name in enumerate(names)}
 
 
-def make_pair(kg1: KG, kg2: KG, seeds: Any, *, test: Any = (), name: str = "") -> Pair:
+def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name: str = "") -> Pair:
     """Two graphs and known links, (m, 2) of entity ids, as a `Pair`; `test` links only serve to judge the result."""
     for kg, argument in ((kg1, "kg1"), (kg2, "kg2")):
         if not isinstance(kg, KG):

@@ -31,7 +31,7 @@ class Audit:
         return f"audit passed: {len(self.arrays)} arrays, {self.numbers:,} numbers, all bits equal"
 
 
-def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
+def audit(pair: Pair, method: Callable[[Pair], object], *, seed: int = 0) -> Audit:
     """Run a method twice, with the true and with shuffled test links, and compare every bit of the results.
 
     Args:

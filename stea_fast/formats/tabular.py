@@ -156,7 +156,7 @@ def write_text(stream: IO[bytes], fmt: str, header: Sequence[str], rows: Iterabl
     text.detach()
 
 
-def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[Any]]) -> None:
+def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[object]]) -> None:
     """Columns as a Parquet or Arrow file."""
     arrow = _arrow()
     table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
