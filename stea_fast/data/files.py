@@ -65,19 +65,19 @@ def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, st
 def links_by_name(rows: list[Link], path: Path, kg1: KG, kg2: KG, problems: Problems) -> np.ndarray:
     """The links of a file in the ids of two graphs; what cannot be used is noted in `problems`."""
     index1, index2 = name_index(kg1), name_index(kg2)
-    found: dict[int, int] = {}
-    taken: dict[int, int] = {}
+    target_of: dict[int, int] = {}
+    source_of: dict[int, int] = {}
     for line, source, target, _ in rows:
         e, e2 = index1.get(source), index2.get(target)
         if e is None or e2 is None:
             name, which = (source, "first") if e is None else (target, "second")
             problems.add(f"{path}:{line}", f"{name} is no entity of the {which} graph")
-        elif found.get(e, e2) != e2 or taken.get(e2, e) != e:
-            twice = source if e in found else target
+        elif target_of.get(e, e2) != e2 or source_of.get(e2, e) != e:
+            twice = source if e in target_of else target
             problems.add(f"{path}:{line}", f"{twice} has another link already; links must be one-to-one")
         else:
-            found[e], taken[e2] = e2, e
-    return np.array(list(found.items()), dtype=np.int64).reshape(-1, 2)
+            target_of[e], source_of[e2] = e2, e
+    return np.array(list(target_of.items()), dtype=np.int64).reshape(-1, 2)
 
 
 def name_index(kg: KG) -> dict[str, int]:
