@@ -13,14 +13,18 @@ from stea_fast._util.arrays import to_numpy
 
 if TYPE_CHECKING:
     import torch
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, sparray, spmatrix
 
-    # What is stored and given back; `ArrayLike` is what is taken: also nested sequences of numbers, such as [[0, 3]].
-    Array: TypeAlias = np.ndarray | torch.Tensor
-    ArrayLike: TypeAlias = Array | Sequence[Any]
+    ArrayLike: TypeAlias = np.ndarray | torch.Tensor | Sequence[Any]
+    MatrixLike: TypeAlias = ArrayLike | sparray | spmatrix
 else:
-    Array = ArrayLike = Any  # torch is not imported for the name of a type
+    ArrayLike = MatrixLike = Any  # no package is imported for the name of a type
 
+# `ArrayLike` is what functions take: a NumPy array, a torch tensor, or nested sequences of numbers such as [[0, 3]].
+# `MatrixLike` may be sparse as well.
+# `Array` is what records hold: a NumPy array or a torch tensor. To a type checker it is `Any`: which of the two it is
+# depends on what the user gave, and a union of both would have no arithmetic.
+Array: TypeAlias = Any
 PairScores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -71,10 +75,10 @@ class Ranking:
         scores: float [n, k]; not read where the index is -1.
     """
 
-    indices: Any
-    scores: Any
+    indices: Array
+    scores: Array
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Array]:
         return iter((self.indices, self.scores))
 
 
@@ -99,7 +103,7 @@ class TopK(Candidates):
         score: function of (rows, columns) that gives the scores of any pairs; it keeps the embeddings alive.
     """
 
-    log_partition: tuple[Any, Any] | None = None
+    log_partition: tuple[Array, Array] | None = None
     beta: float | None = None
     engine: str = ""
     recall: tuple[float, float] | None = None
@@ -118,13 +122,13 @@ class RefinedRanking:
             without counterpart that are left over for each other have a high probability and little support.
     """
 
-    indices: Any
-    probs: Any
-    evidence: Any
-    support: Any = None
+    indices: Array
+    probs: Array
+    evidence: Array
+    support: Array | None = None
 
     @property
-    def scores(self) -> Any:
+    def scores(self) -> Array:
         """What the candidates are ranked by: the refined probability."""
         return self.probs
 
@@ -180,7 +184,7 @@ class RelationAlignment:
     sub21: csr_array
     default: float
 
-    def __init__(self, sub12: Any, sub21: Any, default: float = 0.0) -> None:
+    def __init__(self, sub12: MatrixLike, sub21: MatrixLike, default: float = 0.0) -> None:
         self.sub12 = _as_csr(sub12, "sub12")
         self.sub21 = _as_csr(sub21, "sub21")
         self.default = validate.number(default, "default", minimum=0.0, maximum=1.0)

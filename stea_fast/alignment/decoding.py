@@ -16,7 +16,7 @@ from stea_fast._util import validate
 from stea_fast._util.arrays import like
 from stea_fast._util.rankings import best_candidates, mutual_rows
 from stea_fast._util.sparse import best_matching, offsets_of_counts, reduce_groups, rows_of
-from stea_fast.types import ArrayLike, Candidates, HasRankings, Ranking
+from stea_fast.types import Array, ArrayLike, Candidates, HasRankings, Ranking
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -40,9 +40,9 @@ class Links:
         unmatched: int64 [n - m], sources without a link, in increasing order; sources of seeds are in neither.
     """
 
-    pairs: Any
-    scores: Any
-    unmatched: Any
+    pairs: Array
+    scores: Array
+    unmatched: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ def _row_best(matrix: csr_array) -> Found:
     return sources, matrix.indices[best], matrix.data[best]
 
 
-def _reranked(matrix: csr_array, k: int, template: Any) -> Ranking:
+def _reranked(matrix: csr_array, k: int, template: Array) -> Ranking:
     """The k largest entries of every row, best first; of equal ones the lower column first."""
     num_rows, counts = matrix.shape[0], np.diff(matrix.indptr)
     indices, scores = np.full((num_rows, k), -1, dtype=np.int32), np.zeros((num_rows, k), dtype=np.float32)

@@ -27,7 +27,7 @@ from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrain
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
-from stea_fast.types import TopK
+from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
 
@@ -143,7 +143,7 @@ class SelfTraining:
         with state.stage("train"):
             train(self._encoder(number), pairs, epochs, self.progress)
 
-    def _search(self, embeddings: tuple[object, object]) -> TopK:
+    def _search(self, embeddings: tuple[Array, Array]) -> TopK:
         search = self.config.search
         # With held-out seeds β is fitted to them, after the search.
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
-from stea_fast.formats.links import read_link_rows
-from stea_fast.formats.result_rows import LINK_FORMATS, LinkRow
+from stea_fast.formats.links import read_link_rows, write_link_rows
+from stea_fast.formats.relations import write_relation_rows
+from stea_fast.formats.result_rows import LINK_FORMATS, LinkRow, RelationRow
 from stea_fast.formats.triples import Problems, read_triples
 
 pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
@@ -144,3 +145,15 @@ def test_a_result_that_cannot_be_written_leaves_the_old_file(alignment, tmp_path
         alignment.write_links(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_rows_of_any_origin_are_written_without_an_alignment(tmp_path):
+    links = [LinkRow("a", "x", 0.75, 1, "both", "link"), LinkRow("b", None, None, None, None, "no_counterpart")]
+    for kind in LINK_FORMATS:
+        write_link_rows(links, tmp_path / "links", format=kind, name="mine", comment="by hand: two rows")
+        link, *others = read_link_rows(tmp_path / "links", Problems(strict=True), format=kind)
+        assert (link.source, link.target, others) == ("a", "x", [])
+    relations = [RelationRow("r", "s", False, 0.9, 0.2), RelationRow("r", "t", True, 0.8, 0.8)]
+    write_relation_rows(relations, tmp_path / "relations.nt")
+    table = read_triples(tmp_path / "relations.nt")
+    assert (list(table.entities), len(table.triples)) == (["r", "s"], 1)  # r ⊆ s only: 0.2 is not likely, t is inverse
