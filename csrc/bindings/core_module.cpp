@@ -173,11 +173,12 @@ PYBIND11_MODULE(_core, m) {
              py::arg("fun2").noconvert(), py::arg("fallback"));
     m.def("evidence", &evidence, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("relations"), py::arg("source_is_graph1"), py::arg("row_begin"),
-          py::arg("row_end"), py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor"),
-          py::arg("count_witnesses"));
+          py::arg("row_end"), py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor") = false,
+          py::arg("count_witnesses") = false);
     m.def("blanket", &blanket, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("belief_evidence").noconvert(), py::arg("relations"), py::arg("source_is_graph1"),
-          py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor"));
+          py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
+          py::arg("by_neighbor") = false);
     m.def("relation_counts", &relation_counts, py::arg("source"), py::arg("target"), py::arg("beliefs"),
           py::arg("num_source_relations"), py::arg("num_target_relations"), py::arg("scale_bits"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
@@ -187,7 +188,7 @@ PYBIND11_MODULE(_core, m) {
     m.def("proposals", &proposals, py::arg("source"), py::arg("target"), py::arg("beliefs"), py::arg("relations"),
           py::arg("open_rows").noconvert(), py::arg("open_targets").noconvert(), py::arg("k"), py::arg("budget"),
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
-          py::arg("by_neighbor"));
+          py::arg("by_neighbor") = false);
     add_topk_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
