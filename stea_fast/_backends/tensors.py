@@ -33,7 +33,7 @@ class TensorBackend:
 
     def evidence(
         self, source: DeviceGraph, target: DeviceGraph, candidates: Tensor, beliefs: Beliefs, strengths: Strengths,
-        *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+        *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
     ) -> Tensor:  # fmt: skip
         """L(e, e') for every row e and candidate e': float32 [rows, k]."""
         table = strengths.forward if forward else strengths.backward
@@ -43,7 +43,9 @@ class TensorBackend:
         for begin in range(first, last, step):
             end = min(begin + step, last)
             block = candidates[begin - first : end - first]
-            parts.append(self.kernels.evidence(source, target, block, beliefs, table, rows=(begin, end)))
+            parts.append(
+                self.kernels.evidence(source, target, block, beliefs, table, rows=(begin, end), witnesses=witnesses)
+            )
         return torch.cat(parts)
 
     def blanket(self, *arguments: object, **options: object) -> Tensor:
