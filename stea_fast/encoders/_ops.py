@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import normalize
 
 from stea_fast._util import threads
-from stea_fast._util.sparse import offsets
+from stea_fast._util.sparse import offsets, rows_of
 from stea_fast.encoders import _kernels
 from stea_fast.encoders._graph import Entries
 
@@ -45,7 +45,7 @@ class SparseMatrix:
         indptr, columns, values, width = entries
         self.device = device
         self.shape = (len(indptr) - 1, width)
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(indptr))
+        rows = rows_of(indptr)
         order = np.argsort(columns, kind="stable")
         self._forward = (indptr, columns, values)
         self._backward = (offsets(columns, width), rows[order], values[order])
@@ -87,7 +87,7 @@ class SymmetricPattern:
 
     def __init__(self, entries: Entries, device: torch.device) -> None:
         self.indptr, self.columns = entries.indptr, entries.columns
-        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        rows = rows_of(self.indptr)
         self.reverse = np.lexsort((rows, self.columns))
         self.rows_on_device, self.columns_on_device, self.values = (
             torch.from_numpy(array).to(device) for array in (rows, self.columns, entries.values)
