@@ -152,14 +152,23 @@ def method_of(method: str | Method) -> Method:
     return method
 
 
-def where_options_live() -> dict[str, str]:
-    """How options that belong to a method, or to the selection, are written: for errors of whoever looks elsewhere."""
+def where_options_live(keyword: str = "method") -> dict[str, str]:
+    """How options that belong to a method are written, for errors of whoever looks elsewhere.
+
+    `keyword` is the one by which the method is given.
+    """
     homes = {
-        name: f"method=sf.{cls.__name__}({name}=...)"
+        name: f"{keyword}=sf.{cls.__name__}({name}=...)"
         for cls in (Paper, Product, Joint)  # of a name that several have, the default method's
         for name in cls.__dataclass_fields__
     }
-    return {**homes, "paper": "method='paper'", "combine": "method='joint', 'product' or 'paper'"}
+    return {
+        **homes,
+        "paper": f"{keyword}='paper'",
+        "combine": f"{keyword}='joint', 'product' or 'paper'",
+        "calibrate": f"{keyword}=sf.Product(normalisation=...)",
+        "log_partition": "sf.TopK(forward, backward, log_partition=..., beta=...) as the candidates",
+    }
 
 
 def _check_directional(evidence: str | None, blanket: str, witnesses: str, normalisation: str) -> None:

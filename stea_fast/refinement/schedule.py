@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from stea_fast._util import validate
 from stea_fast._util.options import option_class
 from stea_fast.refinement.config import Joint, Method, method_of
@@ -49,8 +51,11 @@ class Schedule:
     def __post_init__(self) -> None:
         validate.number(self.beta, "beta", minimum=0.0)
         validate.number(self.final_threshold, "final_threshold", minimum=0.0, maximum=1.0)
-        for name in ("evidence_weights", "thresholds"):
-            values = tuple(validate.number(value, name, minimum=0.0) for value in getattr(self, name))
+        for name, most in (("evidence_weights", float("inf")), ("thresholds", 1.0)):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
+                raise TypeError(f"{name} must be a list of numbers, got {type(given).__name__}")
+            values = tuple(validate.number(value, name, minimum=0.0, maximum=most) for value in given)
             if not values:
                 raise ValueError(f"{name} is empty: it needs at least one number")
             object.__setattr__(self, name, values)

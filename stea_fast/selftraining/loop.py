@@ -23,7 +23,13 @@ from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.search.topk import topk
 from stea_fast.selftraining.checkpoint import Checkpoint
-from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig, settings_of
+from stea_fast.selftraining.config import (
+    EncoderConfig,
+    SearchConfig,
+    SelfTrainingConfig,
+    settings_of,
+    where_options_live,
+)
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
@@ -63,7 +69,7 @@ class SelfTraining:
         [0, 1]
     """
 
-    @names_nearest()
+    @names_nearest(where_options_live)
     def __init__(
         self,
         pair: Pair,
