@@ -12,9 +12,10 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.options import names_nearest
-from stea_fast.alignment.calibration import ProbabilityCalibrator, cross_fit
+from stea_fast.alignment.calibration import ProbabilityCalibrator, by_prior, cross_fit
 from stea_fast.alignment.joint_probabilities import joint_probabilities
-from stea_fast.alignment.link_table import STATUSES, LinkTable, link_table
+from stea_fast.alignment.link_features import describe_links
+from stea_fast.alignment.link_table import STATUSES, LinkTable, chosen_targets, link_table, threshold_for_precision
 from stea_fast.alignment.relation_rows import relation_rows
 from stea_fast.alignment.report import ReportContent, write_report
 from stea_fast.data.pair import Pair
@@ -30,6 +31,7 @@ from stea_fast.types import HasScores
 
 CALIBRATIONS = ("auto", "holdout", "crossfit", "none")
 FOLDS = 5
+MIN_PROB = 0.5
 CROSSFIT_ENTITIES = 5_000  # of both graphs together, up to which cross-fitting is a matter of seconds
 
 
@@ -43,6 +45,8 @@ class Alignment:
         calibrator: how probabilities were calibrated.
         result: the run behind it, with `history`, `refinement` and rankings.
         settings: the options, to run it again.
+        expected_precision: the expected share of right links among those beyond the seeds, and the ends of an
+            interval that holds it with 95 %.
     """
 
     pair: Pair
@@ -50,6 +54,7 @@ class Alignment:
     calibrator: ProbabilityCalibrator
     result: SelfTrainingResult
     settings: dict[str, Any]
+    expected_precision: tuple[float, float, float]
 
     @property
     def pairs(self) -> np.ndarray:
@@ -105,7 +110,8 @@ def align(
     *,
     preset: str | SelfTrainingConfig = "fast",
     rounds: int | None = None,
-    min_prob: float = 0.5,
+    min_prob: float = MIN_PROB,
+    precision: float | None = None,
     one_to_one: bool = False,
     calibration: str = "auto",
     seed: int | None = None,
@@ -120,7 +126,10 @@ def align(
         pair: graphs and seeds, of `read_pair`, `make_pair` or `load_pair`.
         preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is "stea"; see `preset`.
         rounds: rounds of self-training; default: the preset's.
-        min_prob: a source whose best candidate has a smaller calibrated probability has no counterpart.
+        min_prob: the least probability of a link. A source whose best candidate is less likely is "uncertain", or
+            has no counterpart.
+        precision: instead of `min_prob`, the share of the links that is to be right: the least probability is chosen
+            such that as many links as possible are given out at this expected precision.
         one_to_one: link no target twice: the matching with the largest sum of probabilities.
         calibration: "holdout" runs once more without a fifth of the seeds, "crossfit" five times without a fifth each,
             "none" not at all; "auto" cross-fits small pairs and holds out of others.
@@ -131,8 +140,7 @@ def align(
         progress: True shows progress, False none, None (default) only on a terminal.
 
     Returns:
-        An `Alignment`: links with probabilities, and ways to write them. The probability is that of an entity that
-        has a counterpart: all held-out seeds have one.
+        An `Alignment`: links with probabilities, and ways to write them.
 
     Raises:
         ValueError, TypeError: an argument is unusable; the message says what was expected.
@@ -145,6 +153,8 @@ def align(
         200
     """
     min_prob = validate.number(min_prob, "min_prob", minimum=0.0, maximum=1.0)
+    if precision is not None:
+        validate.number(precision, "precision", minimum=0.0, maximum=1.0)
     validate.choice(calibration, "calibration", CALIBRATIONS)
     config = configured(preset, rounds=rounds, seed=seed)
     if not isinstance(config.method, Stea):
@@ -157,15 +167,36 @@ def align(
             part, preset=config, device=device, checkpoint=folder, callbacks=callbacks, progress=progress
         ).run()
 
-    calibrator = ProbabilityCalibrator(note="not calibrated: calibration was not asked for")
-    if calibration != "none":
-        folds = FOLDS if calibration == "crossfit" else 1
-        calibrator = cross_fit(pair, lambda part: joint_probabilities(run(part)), folds=folds, seed=config.seed)
+    if calibration == "none":
+        calibrator = by_prior("calibration was not asked for")
+    else:
+        calibrator = cross_fit(pair, run, folds=FOLDS if calibration == "crossfit" else 1, seed=config.seed)
     result = run(pair, checkpoint)
     settings = {
         "preset": preset if isinstance(preset, str) else "of its own", **config.to_dict(), "min_prob": min_prob,
         "one_to_one": one_to_one, "calibration": calibration, "device": device,
         "checkpoint": None if checkpoint is None else str(checkpoint),
     }  # fmt: skip
-    links = link_table(pair, joint_probabilities(result), calibrator, min_prob=min_prob, one_to_one=one_to_one)
-    return Alignment(pair, links, calibrator, result, settings)
+    return decided(pair, result, calibrator, settings, min_prob=min_prob, precision=precision, one_to_one=one_to_one)
+
+
+def decided(
+    pair: Pair,
+    result: SelfTrainingResult,
+    calibrator: ProbabilityCalibrator,
+    settings: dict[str, Any],
+    *,
+    min_prob: float = MIN_PROB,
+    precision: float | None = None,
+    one_to_one: bool = False,
+) -> Alignment:
+    """The alignment that a finished run, calibrated, comes to; see `align` for the options."""
+    joint = joint_probabilities(result)
+    targets = chosen_targets(pair, joint, one_to_one=one_to_one)
+    described = describe_links(pair, joint, result, result.candidates, targets)
+    probs = calibrator(described)
+    if precision is not None:
+        min_prob = threshold_for_precision(probs, precision)
+    links = link_table(pair, joint, targets, probs, min_prob=min_prob)
+    expected = calibrator.precision(described, links.status == STATUSES.index("link"))
+    return Alignment(pair, links, calibrator, result, {**settings, "min_prob": min_prob}, expected)

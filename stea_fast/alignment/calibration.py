@@ -1,151 +1,135 @@
-"""Probabilities that can be trusted: a rising curve fitted to seeds that took no part in a run.
+"""Probabilities that can be trusted: a model of what separates right links from wrong ones, fitted to held-out seeds.
 
-On its own seeds a method is always right. So it runs again without some of them, and the curve is fitted to how often
-its best candidates for these are right: isotonic regression over bins of held-out links, with straight lines between.
+On its own seeds a method is always right. So it runs again without some of them, and the model (`link_model`) is fitted
+to whether its best candidates for these are right. Of a part of the held-out seeds the counterpart is taken out of the
+target graph: so the model also learns what entities without counterpart look like. Where few seeds are held out, the
+model stays close to a prior that was fitted to other pairs of graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from stea_fast._util import validate
-from stea_fast._util.arrays import to_numpy
+from stea_fast.alignment.joint_probabilities import joint_probabilities
+from stea_fast.alignment.link_features import DescribedLinks, describe_links
+from stea_fast.alignment.link_model import LinkModel, fit, shipped_prior
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
-from stea_fast.types import HasRankings
+from stea_fast.selftraining.history import SelfTrainingResult
 
-FEWEST_HELD_OUT = 20  # held-out links; with fewer the curve would say more about chance than about the method
-_PER_BIN, _MOST_BINS = 10, 20
-_RISE = 1e-9  # of a flat piece of the curve, so that it can be inverted
-_BEYOND = 2.0  # a probability that no link has
+HELD_OUT_SHARE = 0.2  # of the seeds in a single run
+ABSENT_SHARE = 0.2  # of the held-out seeds, whose counterpart is taken away
+THIN_BASIS = 20  # held-out seeds; with fewer the prior decides, and the user must know
+NORMAL_95 = 1.96  # standard deviations on each side of an interval that holds 95 %
 
 
 @dataclass(frozen=True, eq=False)
 class ProbabilityCalibrator:
-    """A curve from the method's probability to the share of right links among such.
+    """What makes a probability of everything that stands behind a link.
 
     Attributes:
-        curve: float64 [2, m], its corners: the method's probabilities, and what they are calibrated to; both rise.
+        model: the fitted model.
         num_links: held-out seeds that it was fitted to.
-        before: reliability of the method's own probabilities on them; None where there are none.
-        after: the same for calibrated ones, each by a curve fitted to the other half of the links.
-        note: one sentence for the user.
+        num_absent: those among them whose counterpart had been taken away.
+        before: reliability of the method's own probabilities on the held-out seeds; None where there are none.
+        after: the same for calibrated ones, each by a model fitted to the other half of the held-out seeds.
+        note: one sentence for the user about the basis of the probabilities.
     """
 
-    curve: np.ndarray = field(default_factory=lambda: np.array([[0.0, 1.0], [0.0, 1.0]]))
+    model: LinkModel
     num_links: int = 0
+    num_absent: int = 0
     before: ReliabilityCurve | None = None
     after: ReliabilityCurve | None = None
-    note: str = "not calibrated"
+    note: str = ""
 
-    def __call__(self, probs: npt.ArrayLike) -> np.ndarray:
-        """float64: calibrated probabilities."""
-        return np.interp(np.asarray(probs, dtype=np.float64), *self.curve)
+    def __call__(self, links: DescribedLinks) -> np.ndarray:
+        """float64 [n]: the probability that each link is right; 0 for a source without candidates."""
+        return np.where(links.targets >= 0, self.model(links.features), 0.0)
 
-    def inverse(self, prob: float) -> float:
-        """The least probability of the method that is calibrated to `prob` or more; above 1 where none is."""
-        own, calibrated = self.curve
-        return _BEYOND if prob > calibrated[-1] else float(np.interp(prob, calibrated, own))
+    @property
+    def is_thin(self) -> bool:
+        """Whether so few seeds were held out that the prior decides."""
+        return self.num_links < THIN_BASIS
+
+    def precision(self, links: DescribedLinks, chosen: np.ndarray) -> tuple[float, float, float]:
+        """The expected share of right links among the chosen ones, and an interval that holds it with 95 %."""
+        mean, deviation = self.model.mean_and_deviation(links.features[chosen])
+        low, high = mean - NORMAL_95 * deviation, mean + NORMAL_95 * deviation
+        return mean, max(0.0, low), min(1.0, high)
+
+
+def by_prior(reason: str) -> ProbabilityCalibrator:
+    """A calibrator that has seen no link of the present pair."""
+    prior = shipped_prior()
+    return ProbabilityCalibrator(
+        prior.model(), note=f"not calibrated on this pair ({reason}): a prior fitted to {prior.data} gives them"
+    )
 
 
 def cross_fit(
-    pair: Pair, run: Callable[[Pair], HasRankings], *, folds: int = 1, share: float = 0.2, seed: int = 0
+    pair: Pair, run: Callable[[Pair], SelfTrainingResult], *, folds: int = 1, seed: int = 0
 ) -> ProbabilityCalibrator:
     """Calibrate a method on seeds that it did not see.
 
     Args:
         pair: graphs and seeds; nothing else of it is read.
-        run: the method; its result has a `.forward` ranking with probabilities.
-        folds: 1 runs once, without `share` of the seeds; more runs that often, each time without another part.
-        share: of the seeds to hold out in a single run; more where this would be too few, but at most half.
+        run: the method.
+        folds: 1 runs once, without a fifth of the seeds; more runs this many times, each time without another part.
         seed: which seeds.
     """
     folds = validate.count(folds, "folds", minimum=1)
-    num_seeds = len(pair.train)
-    num_held_out = num_seeds if folds > 1 else max(int(share * num_seeds), min(FEWEST_HELD_OUT, num_seeds // 2))
-    if num_held_out < FEWEST_HELD_OUT:
-        return ProbabilityCalibrator(
-            note=f"not calibrated: {num_held_out} held-out seeds are too few, {FEWEST_HELD_OUT} are needed"
-        )
-    probs, right = [], []
-    for held_out, rest in _parts(pair.train, folds, num_held_out, seed):
-        p, correct = _best_of(run(replace(pair, train=rest)), held_out)
-        probs.append(p)
-        right.append(correct)
-    return fit(np.concatenate(probs), np.concatenate(right), seed=seed)
+    parts = [
+        _held_out_links(pair, run, held_out, rest, hidden) for held_out, rest, hidden in _parts(pair.train, folds, seed)
+    ]
+    if not parts:
+        return by_prior(f"{len(pair.train)} seeds are too few to hold any out")
+    features, probs, right, absent = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return _fitted(features, probs, right, int(absent.sum()), seed)
 
 
-def _parts(seeds: np.ndarray, folds: int, held_out: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Seeds to hold out, and the others, both in their old order."""
-    order = np.random.default_rng(seed).permutation(len(seeds))
-    for part in np.array_split(order, folds) if folds > 1 else [order[:held_out]]:
+def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Seeds to hold out, the others, and which of the first lose their counterpart; all in their old order."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(seeds))
+    single = order[: int(HELD_OUT_SHARE * len(seeds))]
+    for part in np.array_split(order, folds) if folds > 1 else [single]:
+        if not len(part) or len(part) == len(seeds):
+            continue
         chosen = np.zeros(len(seeds), dtype=bool)
         chosen[part] = True
-        yield seeds[chosen], seeds[~chosen]
+        yield seeds[chosen], seeds[~chosen], rng.permutation(len(part)) < round(ABSENT_SHARE * len(part))
 
 
-def _best_of(result: HasRankings, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Probability of each source's best candidate, and whether it is the link's target."""
-    indices = to_numpy(result.forward.indices, "indices")[links[:, 0]]
-    scores = to_numpy(result.forward.scores, "scores")[links[:, 0]].astype(np.float64)
-    scores = np.clip(np.where(indices >= 0, scores, 0.0), 0.0, 1.0)
-    best = scores.argmax(axis=1)
-    rows = np.arange(len(links))
-    return scores[rows, best], indices[rows, best] == links[:, 1]
+def _held_out_links(
+    pair: Pair, run: Callable[[Pair], SelfTrainingResult], held_out: np.ndarray, rest: np.ndarray, hidden: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Features and probabilities of the held-out seeds' best candidates, whether these are right, and `hidden`."""
+    part = replace(pair, train=rest, kg2=pair.kg2.without(held_out[hidden, 1]))
+    result = run(part)
+    described = describe_links(part, joint_probabilities(result), result, result.candidates)
+    rows = held_out[:, 0]
+    right = (described.targets[rows] == held_out[:, 1]) & ~hidden
+    return described.features[rows], described.probs[rows], right, hidden
 
 
-def fit(probs: np.ndarray, right: np.ndarray, *, seed: int = 0) -> ProbabilityCalibrator:
-    """The curve from probabilities [n] to the share of what is right, bool [n].
-
-    It is used only where it lowers the calibration error of links that it was not fitted to.
-    """
+def _fitted(
+    features: np.ndarray, probs: np.ndarray, right: np.ndarray, num_absent: int, seed: int
+) -> ProbabilityCalibrator:
+    prior = shipped_prior()
     after = np.empty(len(probs))
     halves = np.array_split(np.random.default_rng(seed).permutation(len(probs)), 2)
     for one, other in (halves, halves[::-1]):
-        after[one] = np.interp(probs[one], *_fit_curve(probs[other], right[other]))
-    before, calibrated = reliability(probs, right), reliability(after, right)
-    seeds = f"{len(probs):,} held-out seeds"
-    if calibrated.error >= before.error:
-        note = f"the method's own probabilities: on {seeds} their calibration error is {before.error:.3f}"
-        note += f", and with a fitted curve {calibrated.error:.3f}"
-        return ProbabilityCalibrator(num_links=len(probs), before=before, after=before, note=note)
-    note = f"calibrated on {seeds}: expected calibration error {before.error:.3f} before, {calibrated.error:.3f} after"
-    return ProbabilityCalibrator(_fit_curve(probs, right), len(probs), before, calibrated, note)
-
-
-def _fit_curve(probs: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Corners [2, m] of the curve: bins of about as many links each, joined until their shares rise.
-
-    Each bin counts one link more, which is right as often as the method claims: so few links change little.
-    """
-    order = np.argsort(probs, kind="stable")
-    p, correct = probs[order], right[order].astype(np.float64)
-    bins = min(_MOST_BINS, max(1, len(p) // _PER_BIN))
-    starts = np.unique(np.searchsorted(p, p[np.arange(bins) * len(p) // bins]))  # equal ones stay together
-    counts = np.diff(np.append(starts, len(p)))
-    claimed = np.add.reduceat(p, starts) / counts
-    shares = (np.add.reduceat(correct, starts) + claimed) / (counts + 1)
-    claimed, shares = _pooled(claimed, shares, counts)
-    if claimed[0] > 0:  # less than any held-out link had is worth less: such are entities without counterpart
-        claimed, shares = np.append(0.0, claimed), np.append(0.0, shares)
-    if claimed[-1] < 1:
-        claimed, shares = np.append(claimed, 1.0), np.append(shares, shares[-1])
-    return np.stack([claimed, np.minimum(shares, 1.0 - _RISE) + _RISE * claimed])
-
-
-def _pooled(xs: np.ndarray, ys: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbouring points are replaced by their mean until ys rise (pool adjacent violators)."""
-    blocks: list[tuple[float, float, float]] = []
-    for block in zip(xs.tolist(), ys.tolist(), weights.tolist(), strict=True):
-        x, y, weight = block
-        while blocks and blocks[-1][1] >= y:
-            before_x, before_y, before = blocks.pop()
-            total = before + weight
-            x, y = (before * before_x + weight * x) / total, (before * before_y + weight * y) / total
-            weight = total
-        blocks.append((x, y, weight))
-    return np.array([x for x, _, _ in blocks]), np.array([y for _, y, _ in blocks])
+        after[one] = fit(features[other], right[other], prior)(features[one])
+    before, calibrated = reliability(np.clip(probs, 0.0, 1.0), right), reliability(after, right)
+    note = (
+        f"calibrated on {len(probs):,} held-out seeds, {num_absent:,} of them without their counterpart: "
+        f"expected calibration error {before.error:.3f} before, {calibrated.error:.3f} after"
+    )
+    if len(probs) < THIN_BASIS:
+        note += f"; so few that a prior fitted to {prior.data} decides"
+    return ProbabilityCalibrator(fit(features, right, prior), len(probs), num_absent, before, calibrated, note)

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from stea_fast._util.arrays import to_numpy
-from stea_fast.alignment.calibration import ProbabilityCalibrator
 from stea_fast.alignment.decoding import decode
 from stea_fast.data.pair import Pair
 from stea_fast.formats.result_rows import LinkRow
 from stea_fast.types import HasRankings
 
-STATUSES = ("seed", "link", "no_counterpart")
+STATUSES = ("seed", "link", "uncertain", "no_counterpart")
+MIN_UNCERTAIN = 0.1  # a candidate that is right less often than this is not worth a look
 AGREEMENTS = ("both", "forward", "backward", "none")
 
 
@@ -24,8 +24,8 @@ class LinkTable:
     """What was decided for every source entity; arrays of one length, by increasing source.
 
     Attributes:
-        sources, targets: int64; -1 for no target.
-        probs: float64; NaN for no link.
+        sources, targets: int64; -1 for no target. An uncertain source has a target that is no link.
+        probs: float64; NaN for no target.
         ranks: int64, from 1; 0 where the target is not among the source's candidates.
         agreement, status: int8, places in `AGREEMENTS` and `STATUSES`.
         label1, label2: original ids of the entities.
@@ -64,22 +64,41 @@ class LinkTable:
         return LinkRow(name, self.label2(target), float(self.probs[i]), int(self.ranks[i]) or None, agreement, status)
 
 
-def link_table(
-    pair: Pair, result: HasRankings, calibrator: ProbabilityCalibrator, *, min_prob: float, one_to_one: bool
-) -> LinkTable:
-    """Decide for every source entity, from rankings with probabilities."""
-    below = float(np.nextafter(np.float32(calibrator.inverse(min_prob)), np.float32(-1)))  # the threshold is exclusive
-    chosen = decode(result, "one_to_one" if one_to_one else "greedy", threshold=below, seeds=pair.train)
-    n = pair.kg1.num_entities
-    targets, status = np.full(n, -1, dtype=np.int64), np.full(n, STATUSES.index("no_counterpart"), dtype=np.int8)
-    probs = np.full(n, np.nan)
-    linked = to_numpy(chosen.pairs, "pairs"), calibrator(to_numpy(chosen.scores, "scores")), "link"
-    for links, values, word in (linked, (pair.train, 1.0, "seed")):
-        targets[links[:, 0]], probs[links[:, 0]] = links[:, 1], values
-        status[links[:, 0]] = STATUSES.index(word)
-    ranks, agreement = _ranks_and_agreement(result, targets)
+def chosen_targets(pair: Pair, joint: HasRankings, *, one_to_one: bool) -> np.ndarray:
+    """int64 [n]: the candidate of every source that is in no seed, -1 for none."""
+    chosen = decode(joint, "one_to_one" if one_to_one else "greedy", seeds=pair.train)
+    targets = np.full(pair.kg1.num_entities, -1, dtype=np.int64)
+    pairs = to_numpy(chosen.pairs, "pairs")
+    targets[pairs[:, 0]] = pairs[:, 1]
+    return targets
+
+
+def threshold_for_precision(probs: np.ndarray, precision: float) -> float:
+    """The least probability above which links are expected to be right this often; above 1 where none are."""
+    ordered = np.sort(probs[probs > 0])[::-1]
+    expected = np.cumsum(ordered) / np.arange(1, len(ordered) + 1)
+    enough = np.flatnonzero(expected >= precision)
+    return float(ordered[enough[-1]]) if len(enough) else float(np.nextafter(1.0, 2.0))
+
+
+def link_table(pair: Pair, joint: HasRankings, targets: np.ndarray, probs: np.ndarray, *, min_prob: float) -> LinkTable:
+    """Decide for every source entity.
+
+    Args:
+        pair: graphs and seeds.
+        joint: rankings by the joint probability.
+        targets: int64 [n], the candidate of every source, -1 for none; `chosen_targets` gives it.
+        probs: float64 [n], the calibrated probability of every candidate.
+        min_prob: the least probability of a link.
+    """
+    kept = (targets >= 0) & (probs >= min(MIN_UNCERTAIN, min_prob))
+    names = np.select([kept & (probs >= min_prob), kept], [STATUSES.index("link"), STATUSES.index("uncertain")], 3)
+    targets, probs, status = np.where(kept, targets, -1), np.where(kept, probs, np.nan), names.astype(np.int8)
+    sources = pair.train[:, 0]
+    targets[sources], probs[sources], status[sources] = pair.train[:, 1], 1.0, STATUSES.index("seed")
+    ranks, agreement = _ranks_and_agreement(joint, targets)
     label1, label2 = labels(pair)
-    return LinkTable(np.arange(n), targets, probs, ranks, agreement, status, label1, label2)
+    return LinkTable(np.arange(len(targets)), targets, probs, ranks, agreement, status, label1, label2)
 
 
 def _ranks_and_agreement(result: HasRankings, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from stea_fast._util.atomic import check_writable
 from stea_fast.alignment.api import Alignment
+from stea_fast.alignment.link_table import STATUSES
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.data.files import graph_of, links_by_name
 from stea_fast.data.graph import KG
@@ -35,6 +36,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--relations", type=Path, metavar="FILE", help="also write the relation alignment")
     group.add_argument("--report", type=Path, metavar="FILE.html", help="also write a page to look at")
     group.add_argument("--min-prob", type=float, default=0.5, help="least probability of a link (default: %(default)s)")
+    group.add_argument("--precision", type=float, help="share of the links to be right, instead of --min-prob")
     group.add_argument("--one-to-one", action="store_true", help="link no target twice (maximum-weight matching)")
 
 
@@ -93,12 +95,15 @@ def write_outputs(alignment: Alignment, arguments: argparse.Namespace) -> None:
 def summary(alignment: Alignment, arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Counts and files, as an object and as text."""
     links = alignment.links
-    counts = {status: links.count(status) for status in ("seed", "link", "no_counterpart")}
+    counts = {status: links.count(status) for status in STATUSES}
     files = {name: str(getattr(arguments, name)) for name in ("out", "relations", "report") if getattr(arguments, name)}
-    alone = counts["no_counterpart"]
+    precision, low, high = alignment.expected_precision
     lines = [
-        f"{counts['link']:,} links, {counts['seed']:,} seeds, {alone:,} entities without counterpart",
+        f"{counts['link']:,} links, {counts['seed']:,} seeds, {counts['uncertain']:,} uncertain, "
+        f"{counts['no_counterpart']:,} entities without counterpart",
+        *([f"expected precision of the links: {precision:.3f} ({low:.3f} to {high:.3f})"] if counts["link"] else []),
         f"probabilities: {alignment.calibrator.note}",
         *(f"{name:10}{path}" for name, path in files.items()),
     ]
-    return {"counts": counts, "confidence": alignment.calibrator.note, "files": files}, "\n".join(lines)
+    facts = {"counts": counts, "confidence": alignment.calibrator.note, "files": files}
+    return {**facts, "expected_precision": [precision, low, high]}, "\n".join(lines)

@@ -27,6 +27,9 @@ _ENDS = (
 _PROBABILITY = ("probability", "confidence", "prob", "score")
 
 
+UNCERTAIN = "uncertain"
+
+
 class Link(NamedTuple):
     """A link as a file has it; `probability` is None where the file gives none."""
 
@@ -37,7 +40,7 @@ class Link(NamedTuple):
 
 
 def read_link_rows(path: Path, problems: Problems, *, format: str | None = None) -> list[Link]:
-    """The links of a file; rows without a target (entities without counterpart) are no links."""
+    """The links of a file. Rows without a target (entities without counterpart) and uncertain ones are no links."""
     kind = link_format_of(path, format)
     with reading(path) as stream:
         if kind == "nt":
@@ -59,7 +62,10 @@ def write_link_rows(
     name: str = "",
     comment: str = "",
 ) -> None:
-    """Write a row for every source entity, whole or not at all; N-Triples hold `owl:sameAs` of seeds and links only.
+    """Write a row for every source entity, whole or not at all.
+
+    SSSOM leaves out uncertain sources, and N-Triples hold `owl:sameAs` of seeds and links only: whoever reads these
+    formats takes every row for a link.
 
     `name` and `comment` go into the metadata of SSSOM; the other formats have no place for them.
     """
@@ -67,9 +73,10 @@ def write_link_rows(
     kind = link_format_of(path, format)
     with replacing(path) as raw, compressing(raw, split_suffixes(path)[1]) as stream:
         if kind == "sssom":
-            sssom.write(stream, rows, name=name, comment=comment)
+            sssom.write(stream, [row for row in rows if row.status != UNCERTAIN], name=name, comment=comment)
         elif kind == "nt":
-            write_statements(stream, ((row.source, SAME_AS, row.target) for row in rows if row.target is not None))
+            linked = ((row.source, row.target) for row in rows if row.target is not None and row.status != UNCERTAIN)
+            write_statements(stream, ((source, SAME_AS, target) for source, target in linked))
         else:
             write_table(stream, kind, LinkRow._fields, rows)
 
@@ -87,6 +94,8 @@ def _json_lines(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[L
             try:
                 record = json.loads(line)
                 target, prob = record.get("target"), record.get("probability")
+                if record.get("status") == UNCERTAIN:
+                    continue
                 yield Link(number, str(record["source"]), str(target or ""), None if prob is None else float(prob))
             except (ValueError, KeyError, AttributeError, TypeError):
                 problems.add(f"{path}:{number}", 'expected an object with "source" and "target"')
@@ -99,7 +108,10 @@ def _arrow_links(stream: IO[bytes], path: Path, kind: str) -> Iterator[Link]:
         raise ValueError(f"{path}: expected columns source and target; found {', '.join(table.column_names)}")
     prob = tabular.find_columns(table.column_names, [_PROBABILITY])
     columns = [table.column(place).to_pylist() for place in [*(places or (0, 1)), *(prob or ())]]
+    status = table.column("status").to_pylist() if "status" in table.column_names else [""] * table.num_rows
     for number, row in enumerate(zip(*columns, strict=True), start=1):
+        if status[number - 1] == UNCERTAIN:
+            continue
         probability = row[2] if len(row) > 2 else None
         yield Link(number, str(row[0]), str(row[1] or ""), None if probability is None else float(probability))
 
@@ -114,11 +126,14 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
     if first is None:
         return
     places, prob = tabular.find_columns(first[1], _ENDS), tabular.find_columns(first[1], [_PROBABILITY])
+    status = tabular.find_columns(first[1], [("status",)])
     if places is None:
-        rows, places, prob = chain([first], rows), [0, 1], None
+        rows, places, prob, status = chain([first], rows), [0, 1], None, None
     for line, row in rows:
         if len(row) != len(first[1]) or len(row) <= max(places) or not row[places[0]]:
             problems.add(f"{path}:{line}", f"expected a source and a target, got {row!r:.100}")
+            continue
+        if status is not None and row[status[0]] == UNCERTAIN:
             continue
         source, target = (sssom.expanded(row[place], prefixes) for place in places)
         yield Link(line, unwrap(source), "" if target == sssom.NO_TERM_FOUND else unwrap(target), _number(row, prob))

@@ -23,12 +23,13 @@ class LinkRow(NamedTuple):
     """One source entity by its name.
 
     Attributes:
-        source, target: original ids; the target is None where there is no counterpart.
-        probability: that the link is right; 1 for a seed, None where there is no link.
+        source, target: original ids; the target is None where there is no counterpart, and a guess where the status
+            is "uncertain".
+        probability: that the link is right; 1 for a seed, None where there is no target.
         rank: of the target among the source's candidates, from 1; None where it is not among them.
         agreement: who chose whom: "both" each other, "forward" the source the target, "backward" the target the
             source, "none" (one-to-one links only); None where there is no link.
-        status: "seed", "link" or "no_counterpart".
+        status: "seed", "link", "uncertain" or "no_counterpart".
     """
 
     source: str

@@ -54,9 +54,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
     alignment = align(
-        pair, preset=arguments.preset, min_prob=arguments.min_prob, one_to_one=arguments.one_to_one,
-        seed=arguments.seed, calibration=arguments.calibration, rounds=arguments.rounds, device=arguments.device,
-        checkpoint=arguments.checkpoint, progress=console.progress, callbacks=[_Rounds(arguments, console)],
+        pair, preset=arguments.preset, min_prob=arguments.min_prob, precision=arguments.precision,
+        one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
+        rounds=arguments.rounds, device=arguments.device, checkpoint=arguments.checkpoint,
+        progress=console.progress, callbacks=[_Rounds(arguments, console)],
     )  # fmt: skip
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import Alignment
-from stea_fast.alignment.calibration import ProbabilityCalibrator
-from stea_fast.alignment.joint_probabilities import joint_probabilities
-from stea_fast.alignment.link_table import link_table
+from stea_fast.alignment.api import decided
+from stea_fast.alignment.calibration import by_prior
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -60,13 +58,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         candidates = _from_embeddings(arguments, graphs)
     refined = refine(candidates, *graphs, seeds=seeds)
     pair = make_pair(*graphs, seeds, name=" ".join(path.name for path in arguments.graphs))
-    calibrator = ProbabilityCalibrator(note="not calibrated: the encoder is not at hand to be run without some seeds")
-    links = link_table(
-        pair, joint_probabilities(refined), calibrator, min_prob=arguments.min_prob, one_to_one=arguments.one_to_one
-    )
+    calibrator = by_prior("the encoder is not at hand to be run without some seeds")
     result = SelfTrainingResult((), refined.pairs, refined.pair_probs, candidates, refined, (None, None))
-    settings = {"min_prob": arguments.min_prob, "one_to_one": arguments.one_to_one}
-    alignment = Alignment(pair, links, calibrator, result, settings)
+    alignment = decided(
+        pair, result, calibrator, {"one_to_one": arguments.one_to_one}, min_prob=arguments.min_prob,
+        precision=arguments.precision, one_to_one=arguments.one_to_one,
+    )  # fmt: skip
     inputs.write_outputs(alignment, arguments)
     console.result(*inputs.summary(alignment, arguments))
     return OK
