@@ -68,7 +68,7 @@ def _read_graph(path: Path, kind: str | None, side: int, arguments: argparse.Nam
     return kg
 
 
-def read_known(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:
+def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:
     """int64 [m, 2]: links of a file in the ids of the graphs; at least one."""
     problems = Problems(arguments.strict)
     rows = read_link_rows(path, problems)

@@ -26,13 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--relations", default="estimated", help="'oracle' reads test links: its audit fails")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Run twice, and compare every bit."""
     import stea_fast as sf
 
     names = ("preset", "method", "encoder", "rounds", "relations")
-    options = {name: getattr(given, name) for name in names}
-    pair = sf.load_pair(given.folder, given.seed_fraction, given.split_seed)
+    options = {name: getattr(arguments, name) for name in names}
+    pair = sf.load_pair(arguments.folder, arguments.seed_fraction, arguments.split_seed)
     console.note(str(pair))
     try:
         passed = sf.audit(pair, lambda shown: sf.SelfTraining(shown, progress=console.progress, **options).run())
