@@ -118,7 +118,7 @@ class RefinedRanking:
         indices: int [n, k], candidate ids; -1 means "none".
         probs: float32 [n, k], the refined probability q*; the rest of the row's mass lies on other targets.
         evidence: float32 [n, k], the evidence L of each candidate.
-        support: of combine="joint", float32 [n, k]: the probability before rows and columns were balanced. Entities
+        support: of the method "joint", float32 [n, k]: the probability before rows and columns were balanced. Entities
             without counterpart that are left over for each other have a high probability and little support.
     """
 
