@@ -155,12 +155,10 @@ def align(
     min_prob = validate.number(min_prob, "min_prob", minimum=0.0, maximum=1.0)
     if precision is not None:
         validate.number(precision, "precision", minimum=0.0, maximum=1.0)
-    validate.choice(calibration, "calibration", CALIBRATIONS)
     config = configured(preset, rounds=rounds, seed=seed)
     if not isinstance(config.method, Stea):
         raise ValueError(f"align needs probabilities, which only sf.Stea gives; got {config.method!r}")
-    if calibration == "auto":
-        calibration = "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CROSSFIT_ENTITIES else "holdout"
+    calibration = _resolved(calibration, pair)
 
     def run(part: Pair, folder: str | Path | None = None) -> SelfTrainingResult:
         return SelfTraining(
@@ -178,6 +176,18 @@ def align(
         "checkpoint": None if checkpoint is None else str(checkpoint),
     }  # fmt: skip
     return decided(pair, result, calibrator, settings, min_prob=min_prob, precision=precision, one_to_one=one_to_one)
+
+
+def number_of_runs(pair: Pair, calibration: str) -> int:
+    """How many runs of self-training `align` makes: those that calibrate, and the last."""
+    return {"none": 0, "holdout": 1, "crossfit": FOLDS}[_resolved(calibration, pair)] + 1
+
+
+def _resolved(calibration: str, pair: Pair) -> str:
+    """The calibration that "auto" stands for."""
+    if validate.choice(calibration, "calibration", CALIBRATIONS) != "auto":
+        return calibration
+    return "crossfit" if pair.kg1.num_entities + pair.kg2.num_entities <= CROSSFIT_ENTITIES else "holdout"
 
 
 def decided(

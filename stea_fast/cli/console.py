@@ -29,15 +29,20 @@ class Console:
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
+    def warn(self, text: str) -> None:
+        """Something that changes what the result is worth: shown with --quiet, too."""
+        print(f"warning: {text}", file=sys.stderr, flush=True)
+
     def problems(self, problems: Problems, what: str) -> None:
         """How much was left out, and the first few cases."""
         if problems.count:
-            self.note(f"warning: {problems.count:,} {what} left out (--strict stops at the first), such as")
+            self.warn(f"{problems.count:,} {what} left out (--strict stops at the first), such as")
             for text in problems.first:
-                self.note(f"  {text}")
+                print(f"  {text}", file=sys.stderr, flush=True)
         if problems.dropped_literals:
             self.note(
-                f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes them entities)"
+                f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes entities of them; "
+                "two graphs' equal literals do not count as links)"
             )
 
     def result(self, facts: dict[str, Any], text: str) -> None:

@@ -42,8 +42,9 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 def check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written before the work begins."""
-    if not 0.0 <= arguments.min_prob <= 1.0:
-        raise UsageError(f"--min-prob must be between 0 and 1, got {arguments.min_prob}")
+    for name, value in (("--min-prob", arguments.min_prob), ("--precision", arguments.precision)):
+        if value is not None and not 0.0 <= value <= 1.0:
+            raise UsageError(f"{name} must be between 0 and 1, got {value}")
     for path in (arguments.out, arguments.relations):
         if path is not None:
             link_format_of(path, arguments.format)
@@ -77,9 +78,18 @@ def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Name
     links = links_by_name(rows, path, *graphs, problems)
     console.problems(problems, f"of {len(rows):,} links of {path}")
     if not len(links):
+        swapped = [link._replace(source=link.target, target=link.source) for link in rows]
+        if len(links_by_name(swapped, path, *graphs, Problems())):
+            raise ValueError(f"{path} has its columns the other way round: the first must hold ids of the first graph")
         first = f"; the first problem is {problems.first[0]}" if problems.first else ""
         raise ValueError(f"{path} holds no link between entities of the two graphs{first}")
     return links
+
+
+def warn_of_thin_basis(alignment: Alignment, console: Console) -> None:
+    """Say it where nobody can miss it that the probabilities rest on little."""
+    if alignment.calibrator.is_thin:
+        console.warn(f"the probabilities rest on {alignment.calibrator.num_links} held-out seeds of these graphs")
 
 
 def write_outputs(alignment: Alignment, arguments: argparse.Namespace) -> None:

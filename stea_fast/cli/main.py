@@ -17,6 +17,9 @@ from stea_fast.cli import exit_codes
 from stea_fast.cli.console import Console, UsageError, print_error
 from stea_fast.formats.triples import MissingExtraError
 
+THREAD_VARIABLES = (
+    "STEA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
+)  # fmt: skip
 COMMANDS = ("align", "refine", "evaluate", "explain", "convert", "audit", "info", "demo", "bench", "completion")
 
 
@@ -25,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = make_parser().parse_args(words)
     arguments.command_line = shlex.join(["stea-fast", *words])
+    if arguments.threads is not None:
+        _limit_threads(arguments.threads, words if argv is None else None)
     command = _module(arguments.command)
     console = Console(quiet=arguments.quiet, as_json=arguments.json)
     previous = signal.signal(signal.SIGTERM, _terminate)  # so that what is written aside is removed
@@ -70,9 +75,25 @@ def make_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         module.add_arguments(command)
+        command.add_argument("--threads", type=int, metavar="N", help="CPU threads to use (default: all)")
         command.add_argument("--json", action="store_true", help="the result as JSON on stdout")
         command.add_argument("--quiet", action="store_true", help="no notes and no progress on stderr")
     return parser
+
+
+def _limit_threads(count: int, words: list[str] | None) -> None:
+    """Let everything use this many threads. BLAS libraries read their number once, so the program starts anew for it.
+
+    Without the words of a command line, where `main` was called by another program, only our own kernels are limited.
+    """
+    if count < 1:
+        raise SystemExit(f"stea-fast: error: --threads must be at least 1, got {count}")
+    wanted = dict.fromkeys(THREAD_VARIABLES, str(count))
+    if all(os.environ.get(name) == value for name, value in wanted.items()):
+        return
+    os.environ.update(wanted)
+    if words is not None:
+        os.execv(sys.executable, [sys.executable, "-m", "stea_fast", *words])
 
 
 def subparsers() -> dict[str, argparse.ArgumentParser]:

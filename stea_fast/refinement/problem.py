@@ -110,11 +110,19 @@ def directions(candidates: Any) -> list[tuple[Any, Any]]:
     pairs = []
     for name, ranking in zip(("forward", "backward"), rankings, strict=False):
         try:
-            indices, scores = (ranking.indices, ranking.scores) if hasattr(ranking, "indices") else ranking
+            indices, scores = _indices_and_scores(ranking)
         except (TypeError, ValueError):
             raise TypeError(f"{name} candidates must be (indices, scores), got {type(ranking).__name__}") from None
         pairs.append((indices, scores))
     return pairs
+
+
+def _indices_and_scores(ranking: Any) -> tuple[Any, Any]:
+    """Of a `Ranking`, of what `torch.topk` returns (values, then indices), or of a plain pair (indices, scores)."""
+    if not hasattr(ranking, "indices"):
+        indices, scores = ranking
+        return indices, scores
+    return ranking.indices, ranking.scores if hasattr(ranking, "scores") else ranking.values
 
 
 def _check_graphs(kg1: KG, kg2: KG) -> None:

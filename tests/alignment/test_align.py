@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stea_fast as sf
-from stea_fast.alignment.calibration import ProbabilityCalibrator
 from stea_fast.alignment.joint_probabilities import joint_probabilities
-from stea_fast.alignment.link_table import link_table
+from stea_fast.alignment.link_table import MIN_UNCERTAIN, chosen_targets, link_table, threshold_for_precision
 from stea_fast.types import Candidates, Ranking
 
 
@@ -59,8 +58,12 @@ def crowded() -> tuple[sf.Pair, Candidates]:
     return sf.make_pair(kg, kg, [[2, 2]]), Candidates(forward, backward)
 
 
-def decided(pair: sf.Pair, found: Candidates, **options: object) -> list[tuple]:
-    table = link_table(pair, found, ProbabilityCalibrator(), **{"min_prob": 0.5, "one_to_one": False, **options})
+def decided(pair: sf.Pair, joint: Candidates, *, min_prob: float = 0.5, one_to_one: bool = False) -> list[tuple]:
+    """What is decided if the joint probability itself is taken for the calibrated one."""
+    targets = chosen_targets(pair, joint, one_to_one=one_to_one)
+    listed = joint.forward.indices == targets[:, None]
+    probs = np.where(listed, joint.forward.scores, 0.0).max(axis=1)
+    table = link_table(pair, joint, targets, probs, min_prob=min_prob)
     return [(row.target, row.rank, row.agreement, row.status) for row in map(table.row, range(len(table)))]
 
 
@@ -77,5 +80,24 @@ def test_one_to_one_moves_a_source_to_a_target_that_is_free(crowded):
     assert decided(*crowded, one_to_one=True)[:2] == [("0", 1, "both", "link"), ("1", 2, "backward", "link")]
 
 
-def test_a_source_below_the_least_probability_has_no_counterpart(crowded):
-    assert [row[3] for row in decided(*crowded, min_prob=0.85)] == ["link", "no_counterpart", "seed", "no_counterpart"]
+def test_a_source_below_the_least_probability_is_uncertain_and_keeps_its_candidate(crowded):
+    found = decided(*crowded, min_prob=0.85)
+    assert [row[3] for row in found] == ["link", "uncertain", "seed", "no_counterpart"]
+    assert found[1][0] == "0"
+
+
+def test_a_source_that_is_hardly_ever_right_has_no_counterpart(crowded):
+    pair, joint = crowded
+    targets = chosen_targets(pair, joint, one_to_one=False)
+    table = link_table(pair, joint, targets, np.full(4, MIN_UNCERTAIN / 2), min_prob=0.5)
+    assert [table.row(i).status for i in range(4)] == ["no_counterpart", "no_counterpart", "seed", "no_counterpart"]
+
+
+def test_the_threshold_for_a_precision_gives_out_as_many_links_as_it_allows():
+    probs = np.array([0.99, 0.9, 0.8, 0.7, 0.2, 0.0])
+    for precision in (0.95, 0.9, 0.85, 0.7):
+        chosen = probs >= threshold_for_precision(probs, precision)
+        assert probs[chosen].mean() >= precision
+        more = np.sort(probs)[::-1][: chosen.sum() + 1]
+        assert more.mean() < precision or chosen.sum() == 5
+    assert not (probs >= threshold_for_precision(probs, 0.999)).any()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,102 +10,123 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stea_fast as sf
-from stea_fast.alignment.calibration import FEWEST_HELD_OUT, ProbabilityCalibrator, cross_fit, fit
-from stea_fast.types import Ranking
+from stea_fast.alignment import link_model
+from stea_fast.alignment.calibration import THIN_BASIS, by_prior, cross_fit
+from stea_fast.alignment.joint_probabilities import joint_probabilities
+from stea_fast.alignment.link_features import FAR, FEATURES, describe_links
+from stea_fast.evaluation.metrics import reliability
+
+NEARNESS, SUPPORTERS = FEATURES.index("nearness to a seed"), FEATURES.index("supporting neighbours")
 
 
-def overconfident(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities that claim more than is true: logits twice as large as they should be."""
+def described(n: int, seed: int = 0, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Random features, scaled as the prior has them, and links that are right as often as it says, but for a shift."""
+    prior = link_model.shipped_prior()
     rng = np.random.default_rng(seed)
-    logits = rng.normal(0.5, 1.5, n)
-    right = rng.random(n) < 1 / (1 + np.exp(-logits))
-    return 1 / (1 + np.exp(-2 * logits)), right
+    features = prior.means + prior.scales * rng.normal(size=(n, len(FEATURES)))
+    logits = link_model.with_intercept((features - prior.means) / prior.scales) @ prior.theta + shift
+    return features, rng.random(n) < 1 / (1 + np.exp(-logits))
 
 
-def test_an_overconfident_method_is_corrected():
-    calibrator = fit(*overconfident(4000))
-    assert calibrator.before is not None and calibrator.after is not None
-    assert calibrator.after.error < 0.5 * calibrator.before.error
-    fresh, right = overconfident(4000, seed=1)
-    assert calibrator(fresh).mean() == pytest.approx(right.mean(), abs=0.02)
+def test_many_held_out_links_replace_the_prior():
+    prior = link_model.shipped_prior()
+    model = link_model.fit(*described(20_000, shift=-1.5), prior)
+    features, right = described(4000, seed=1, shift=-1.5)
+    assert reliability(model(features), right).error < 0.03 < reliability(prior.model()(features), right).error
 
 
-def test_the_curve_keeps_the_order_and_says_where_a_probability_is_reached():
-    calibrator = fit(*overconfident(500))
-    probs = np.linspace(0.0, 1.0, 101)
-    calibrated = calibrator(probs)
-    assert (np.diff(calibrated) > 0).all() and calibrated[0] >= 0 and calibrated[-1] <= 1
-    for least in (0.2, 0.5, 0.7):
-        reached = probs >= calibrator.inverse(least)
-        assert (calibrated[reached] >= least - 1e-9).all() and (calibrated[~reached] < least).all()
-    assert calibrator.inverse(1.0) > 1.0  # nothing is that sure
-    assert calibrator.inverse(0.0) == 0.0
+def test_a_few_held_out_links_change_the_prior_a_little():
+    prior = link_model.shipped_prior()
+    features, right = described(8)
+    before, after = prior.model()(features), link_model.fit(features, ~right, prior)(features)
+    many = link_model.fit(*(np.repeat(array, 100, axis=0) for array in (features, ~right)), prior)(features)
+    assert np.abs(after - before).mean() < 0.5 * np.abs(many - before).mean()
+    assert link_model.fit(features[:0], right[:0], prior)(features) == pytest.approx(before)
 
 
-def test_a_method_that_is_always_right_keeps_its_own_probabilities():
-    probs = np.full(40, 1.0)
-    calibrator = fit(probs, np.ones(40, dtype=bool))
-    assert "own probabilities" in calibrator.note
-    assert calibrator(probs) == pytest.approx(probs)
+@given(st.integers(0, 10**6), st.integers(1, 60))
+def test_no_feature_ever_speaks_against_a_link(seed, n):
+    rng = np.random.default_rng(seed)
+    features, _ = described(n, seed)
+    model = link_model.fit(features, rng.random(n) < 0.5, link_model.shipped_prior())
+    assert (model.theta[1:] >= 0).all()
+    more = features + np.abs(rng.normal(size=features.shape))
+    assert (model(more) >= model(features)).all()
 
 
-def test_a_method_whose_probabilities_say_the_opposite_gets_no_falling_curve():
-    probs, right = overconfident(400)
-    calibrator = fit(probs, ~right)
-    assert (np.diff(calibrator.curve) > 0).all()
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.booleans()), min_size=20, max_size=60))
-def test_any_held_out_links_give_a_rising_curve_between_0_and_1(links):
-    probs, right = np.array([p for p, _ in links]), np.array([correct for _, correct in links])
-    own, calibrated = fit(probs, right).curve
-    assert own[0] == 0 and own[-1] == 1
-    assert (np.diff(own) > 0).all() and (np.diff(calibrated) > 0).all()
-    assert calibrated[0] >= 0 and calibrated[-1] <= 1
+def test_an_interval_holds_the_share_of_right_links():
+    prior = link_model.shipped_prior()
+    held = 0
+    for seed in range(40):
+        model = link_model.fit(*described(300, seed), prior)
+        features, right = described(500, seed + 1000)
+        mean, deviation = model.mean_and_deviation(features)
+        held += abs(right.mean() - mean) < 1.96 * deviation
+    assert held >= 34  # 38 are to be expected
 
 
 @pytest.mark.parametrize(("folds", "runs"), [(1, 1), (4, 4)])
 def test_held_out_seeds_take_no_part_in_the_run_that_is_judged(folds, runs):
-    pair = sf.synthetic_pair(2000, seed=0)
+    pair = sf.synthetic_pair(300, seed=0, seed_fraction=0.4)
     seen = []
 
-    def method(part: sf.Pair) -> SimpleNamespace:
-        seen.append({tuple(link) for link in part.train.tolist()})
-        indices = np.zeros((part.kg1.num_entities, 1), dtype=np.int64)
-        return SimpleNamespace(forward=Ranking(indices, np.full(indices.shape, 0.7, dtype=np.float32)))
+    def method(part: sf.Pair) -> sf.SelfTrainingResult:
+        seen.append(part)
+        return sf.SelfTraining(part, rounds=0, progress=False).run()
 
     calibrator = cross_fit(pair, method, folds=folds)
     everything = {tuple(link) for link in pair.train.tolist()}
-    assert len(seen) == runs
-    held_out = [everything - part for part in seen]
-    assert all(part < everything for part in seen)
+    held_out = [everything - {tuple(link) for link in part.train.tolist()} for part in seen]
+    assert len(seen) == runs and all(held_out)
     assert sum(map(len, held_out)) == len(set.union(*held_out)) == calibrator.num_links
-    assert calibrator(np.array([0.7]))[0] < 0.2  # it was nearly always wrong
+    alone = [np.flatnonzero((part.kg2.degrees == 0) & (pair.kg2.degrees > 0)) for part in seen]
+    assert sum(map(len, alone)) >= calibrator.num_absent > 0
+    for part, links in zip(seen, held_out, strict=True):
+        hidden = {target for _, target in links if part.kg2.degrees[target] == 0}
+        assert 0 < len(hidden) < len(links)  # some, not all, lose their counterpart
 
 
-@pytest.mark.parametrize(("seeds", "held_out"), [(39, 0), (40, 20), (96, 20), (150, 30)])
-def test_a_single_run_holds_out_a_fifth_but_enough_to_calibrate(seeds, held_out):
-    pair = sf.synthetic_pair(2000, seed=0)
-    nothing = Ranking(np.full((2000, 1), -1), np.zeros((2000, 1), dtype=np.float32))
-    calibrator = cross_fit(replace(pair, train=pair.train[:seeds]), lambda part: SimpleNamespace(forward=nothing))
-    assert calibrator.num_links == held_out
+def test_without_held_out_seeds_the_prior_decides_and_says_so():
+    pair = sf.synthetic_pair(200, seed=0)
+    few = replace(pair, train=pair.train[:3])
+    calibrator = cross_fit(few, lambda part: pytest.fail("must not run"))
+    assert calibrator.is_thin and "3 seeds are too few to hold any out" in calibrator.note
+    assert link_model.shipped_prior().data in calibrator.note
+    assert by_prior("no time").num_links == 0
 
 
-def test_less_than_any_held_out_link_had_is_worth_less():
-    rng = np.random.default_rng(0)
-    calibrator = fit(np.full(200, 0.9), rng.random(200) < 0.97)
-    assert calibrator(0.9) > 0.95
-    assert calibrator(0.3) < 0.4
+def test_a_thin_basis_is_named():
+    pair = sf.synthetic_pair(200, seed=0, seed_fraction=0.2)
+    calibrator = cross_fit(pair, lambda part: sf.SelfTraining(part, rounds=0, progress=False).run())
+    assert 0 < calibrator.num_links < THIN_BASIS and calibrator.is_thin
+    assert "so few that a prior" in calibrator.note
 
 
-def test_too_few_seeds_are_said_to_be_too_few():
-    pair = sf.synthetic_pair(500, seed=0)
-    few = replace(pair, train=pair.train[: FEWEST_HELD_OUT - 1])
-    calibrator = cross_fit(few, lambda part: pytest.fail("must not run"), folds=5)
-    assert f"{FEWEST_HELD_OUT - 1} held-out seeds are too few" in calibrator.note
-    assert calibrator(np.array([0.3])) == [0.3]
-    assert calibrator.inverse(0.3) == 0.3
-    assert ProbabilityCalibrator().note == "not calibrated"
+@pytest.fixture(scope="module")
+def chain() -> tuple[sf.Pair, sf.SelfTrainingResult]:
+    """A path 0-1-2-3-4 and its copy, with 0 as the seed; 5-6 is an island."""
+    kg = sf.KG([[0, 0, 1], [1, 1, 2], [2, 2, 3], [3, 3, 4], [5, 4, 6]])
+    rows = sf.RefinedRanking(np.arange(7)[:, None], np.full((7, 1), 0.9, np.float32), np.ones((7, 1), np.float32))
+    return sf.make_pair(kg, kg, [[0, 0]]), sf.Candidates(rows, rows)
+
+
+def test_a_link_is_described_by_its_supporters_and_by_how_they_rest_on_seeds(chain):
+    pair, rankings = chain
+    joint = joint_probabilities(rankings)
+    links = describe_links(pair, joint, rankings)
+    assert links.targets.tolist() == list(range(7))
+    assert np.expm1(links.features[:, SUPPORTERS]) == pytest.approx([1, 2, 2, 2, 1, 1, 1])
+    assert 1 / links.features[:, NEARNESS] - 1 == pytest.approx([0, 1, 2, 3, 4, FAR, FAR])
+
+
+def test_a_wrong_candidate_has_fewer_supporters(chain):
+    pair, rankings = chain
+    joint = joint_probabilities(rankings)
+    wrong = np.array([0, 1, 4, 3, 4, 5, 6])  # 2 is said to be 4: of its neighbours 1 and 3 only 3 is beside 4
+    right, other = (describe_links(pair, joint, rankings, None, targets).features for targets in (None, wrong))
+    assert np.expm1(other[2, SUPPORTERS]) == pytest.approx(1)
+    share = FEATURES.index("share of believed neighbours that support it")
+    assert other[2, share] < right[2, share]
 
 
 def test_align_refuses_a_method_that_gives_no_probabilities():
@@ -114,10 +134,24 @@ def test_align_refuses_a_method_that_gives_no_probabilities():
         sf.align(sf.synthetic_pair(60), preset=sf.SelfTrainingConfig(method=sf.Supervised()))
 
 
-def test_align_reports_its_calibration_and_finds_entities_without_counterpart():
-    pair = sf.synthetic_pair(300, seed=0, seed_fraction=0.3)
+def test_align_is_calibrated_and_finds_entities_without_counterpart():
+    pair = sf.synthetic_pair(400, seed=0, seed_fraction=0.3)
     alignment = sf.align(pair, rounds=1, calibration="crossfit")
     assert alignment.calibrator.num_links == len(pair.train)
     metrics = sf.evaluate(alignment, pair.test)
     assert metrics.precision > 0.8 and metrics.recall > 0.8
-    assert alignment.links.count("no_counterpart") > 0.5 * (pair.kg1.num_entities - len(pair.links))
+    mean, low, high = alignment.expected_precision
+    assert low <= mean <= high
+    links = alignment.links
+    assert links.count("no_counterpart") + links.count("uncertain") > 0.5 * (pair.kg1.num_entities - len(pair.links))
+    probs = links.probs[links.status == 1]
+    assert len(np.unique(probs)) > 0.99 * len(probs)  # no ties: probabilities rank
+
+
+def test_a_precision_can_be_asked_for():
+    pair = sf.synthetic_pair(400, seed=1, seed_fraction=0.3)
+    sure = sf.align(pair, rounds=1, calibration="holdout", precision=0.99)
+    assert sure.expected_precision[0] >= 0.99
+    assert sure.settings["min_prob"] > 0.5
+    with pytest.raises(ValueError, match="precision must be"):
+        sf.align(pair, precision=2.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import CALIBRATIONS, align
+from stea_fast.alignment.api import CALIBRATIONS, align, number_of_runs
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=Path, metavar="FILE", help="known links: two columns of ids")
     parser.add_argument("--gold", type=Path, metavar="FILE", help="true links, only to judge the result")
     parser.add_argument("--seed-fraction", type=float, default=0.3, help="of a folder's links (default: %(default)s)")
+    parser.add_argument("--fold", type=int, metavar="N", help="of a folder: its published split, or fold N of OpenEA")
     inputs.add_output_options(parser)
     group = parser.add_argument_group("method")
     group.add_argument("--preset", choices=tuple(PRESETS), default="fast", help="fast (no training) or full (Dual-AMN)")
@@ -57,8 +58,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         pair, preset=arguments.preset, min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
         rounds=arguments.rounds, device=arguments.device, checkpoint=arguments.checkpoint,
-        progress=console.progress, callbacks=[_Rounds(arguments, console)],
+        progress=console.progress, callbacks=[_Rounds(arguments, pair, console)],
     )  # fmt: skip
+    inputs.warn_of_thin_basis(alignment, console)
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)
     judged = alignment.quality()
@@ -71,6 +73,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
     if len(arguments.graphs) == 1 and arguments.graphs[0].is_dir():
+        if arguments.fold is not None:  # published folds have seeds of their own
+            return load_pair(arguments.graphs[0], None, fold=arguments.fold)
         return load_pair(arguments.graphs[0], arguments.seed_fraction, arguments.seed)
     if len(arguments.graphs) == 1 and not arguments.graphs[0].exists():
         raise FileNotFoundError(f"{arguments.graphs[0]} does not exist")
@@ -88,17 +92,20 @@ def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
 
 
 class _Rounds:
-    """A line for every round of every run, with the time that is left of the run."""
+    """A line for every round of every run, with the time that is left of all of them."""
 
-    def __init__(self, arguments: argparse.Namespace, console: Console) -> None:
-        self.total = PRESETS[arguments.preset].rounds if arguments.rounds is None else arguments.rounds
-        self.console, self.run = console, 0
+    def __init__(self, arguments: argparse.Namespace, pair: Pair, console: Console) -> None:
+        self.rounds = PRESETS[arguments.preset].rounds if arguments.rounds is None else arguments.rounds
+        self.runs = number_of_runs(pair, arguments.calibration)
+        self.console, self.run, self.seconds, self.last = console, 0, 0.0, -1
 
     def __call__(self, done: Round) -> None:
-        self.run += done.number == 0
-        seconds = sum(done.seconds.values())
-        left = seconds * (self.total - done.number)
+        self.run += done.number <= self.last or self.last < 0
+        self.last = done.number
+        self.seconds += sum(done.seconds.values())
+        finished = (self.run - 1) * (self.rounds + 1) + done.number + 1
+        left = self.seconds / finished * (self.runs * (self.rounds + 1) - finished)
         self.console.note(
-            f"run {self.run}, round {done.number} of {self.total}: {done.num_pairs:,} pairs in {seconds:.1f} s"
-            + (f", at most {left:.0f} s left" if left else "")
+            f"run {self.run} of {self.runs}, round {done.number} of {self.rounds}: {done.num_pairs:,} pairs in "
+            f"{sum(done.seconds.values()):.1f} s" + (f", about {left:.0f} s left" if left else "")
         )

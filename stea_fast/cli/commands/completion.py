@@ -13,8 +13,13 @@ EXAMPLES = """examples:
   stea-fast completion zsh > ~/.zfunc/_stea-fast"""
 
 _BASH = """_stea_fast() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
-  if [ "$COMP_CWORD" -eq 1 ]; then
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
+  case "${{COMP_WORDS[1]}} $before" in
+{values}
+  esac
+  if [ -n "$words" ]; then
+    :
+  elif [ "$COMP_CWORD" -eq 1 ]; then
     words="{commands}"
   elif [[ "$word" == -* ]]; then
     case "${{COMP_WORDS[1]}}" in
@@ -39,7 +44,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     commands = subparsers()
     cases = "\n".join(f'      {name}) words="{" ".join(_options(parser))}" ;;' for name, parser in commands.items())
-    script = _BASH.format(commands=" ".join(commands), cases=cases)
+    values = "\n".join(line for name, parser in commands.items() for line in _values(name, parser))
+    script = _BASH.format(commands=" ".join(commands), cases=cases, values=values)
     if arguments.shell == "zsh":  # zsh runs completions of bash
         script = "#compdef stea-fast\nautoload -U +X bashcompinit && bashcompinit\n" + script
     console.result({"shell": arguments.shell, "script": script}, script)
@@ -48,3 +54,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
     return sorted(option for action in parser._actions for option in action.option_strings if option.startswith("--"))
+
+
+def _values(command: str, parser: argparse.ArgumentParser) -> list[str]:
+    """A case for every option that has a list of values."""
+    return [
+        f'    "{command} {option}") words="{" ".join(map(str, action.choices))}" ;;'
+        for action in parser._actions
+        if action.choices is not None
+        for option in action.option_strings
+    ]
