@@ -201,6 +201,7 @@ def test_blocks_of_rows_give_the_rows_of_the_whole(backend):
     assert np.array_equal(whole, pieces)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", FAST)
 def test_more_relations_than_the_dense_corner_holds(backend):
     """Rare relations are looked up in the sorted rows, with the same result."""

@@ -47,7 +47,7 @@ def bench_strengths(benchmark: Any, case: Case, backend: str) -> None:
     _run(benchmark, case, lambda: contenders.strengths(case, backend))
 
 
-@pytest.mark.parametrize("paper", [False, True], ids=["default", "paper"])
-def bench_whole_refinement(benchmark: Any, case: Case, paper: bool) -> None:
+@pytest.mark.parametrize("method", ["joint", "product", "paper"])
+def bench_whole_refinement(benchmark: Any, case: Case, method: str) -> None:
     """From candidates to selected pairs, automatic backend, all CPUs."""
-    _run(benchmark, case, contenders.whole_refinement(case, paper=paper), rounds=3)
+    _run(benchmark, case, contenders.whole_refinement(case, method), rounds=3)

@@ -130,7 +130,7 @@ def memory_report(result: Result) -> str:
     added = result["added_mb"]
     header = [f"memory, refine on {result['case']}", "before", "highest", "added", "bar"]
     row = [f"{value:,.0f} MB" for value in (result["before_mb"], result["peak_mb"], added)]
-    return markdown(header, [["default options", *row, _against(added, "memory")]])
+    return markdown(header, [[f"method {memory.METHOD!r}", *row, _against(added, "memory")]])
 
 
 def import_report(result: Result) -> str:

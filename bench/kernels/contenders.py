@@ -53,7 +53,7 @@ def evidence_of_tier(case: Case, tier: str, n_threads: int) -> Call:
             _core.evidence(
                 (side.source.indptr, side.source.edges), (side.target.indptr, side.target.edges),
                 side.indices, (held.indptr, held.targets, held.weights), table, side.forward,
-                0, side.source.num_entities, n_threads, tier,
+                0, side.source.num_entities, n_threads, tier, False, False,  # every statement a witness, none counted
             )  # fmt: skip
 
     return call
@@ -71,10 +71,10 @@ def relation_alignment(case: Case, backend: str, n_threads: int) -> Call:
     return call
 
 
-def whole_refinement(case: Case, **options: Any) -> Call:
-    """The public call, from candidates to selected pairs."""
+def whole_refinement(case: Case, method: str, **execution: Any) -> Call:
+    """The public call, from candidates to selected pairs; `execution` says with which backend and how many threads."""
 
     def call() -> None:
-        sf.refine(case.candidates, case.pair.kg1, case.pair.kg2, seeds=case.pair.train, **options)
+        sf.refine(case.candidates, case.pair.kg1, case.pair.kg2, seeds=case.pair.train, method=method, **execution)
 
     return call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,18 +20,20 @@ SYNTHETIC, REAL = "synthetic", "dbp15k_zh_en"
 
 # Candidates and options of `refine`: "scores" of the stand-in encoder, or "sums" with log-partition sums beside them.
 REFINE: dict[str, tuple[str, dict[str, Any]]] = {
-    "product": ("scores", {"combine": "product"}),
-    "product_soft_full": ("scores", {"combine": "product", "evidence": "soft", "blanket": "full", "sweeps": 2}),
-    "product_minmax_bi": ("scores", {"combine": "product", "calibrate": "minmax", "select": "bi", "threshold": 0.3}),
-    "product_backward": (
-        "scores", {"combine": "product", "select": "uni_backward", "threshold": 0.3, "evidence": "argmax"},
+    "product": ("scores", {"method": "product"}),
+    "product_soft_full": ("scores", {"method": sf.Product(evidence="soft", blanket="full", sweeps=2)}),
+    "product_minmax_bi": (
+        "scores", {"method": sf.Product(normalisation="minmax"), "select": "either", "threshold": 0.3},
     ),
-    "compatibility_soft": ("scores", {"combine": "compatibility", "evidence": "soft", "sweeps": 1}),
-    "paper": ("scores", {"paper": True}),
-    "joint": ("sums", {"combine": "joint", "evidence_weight": 16.0, "sweeps": 6}),
-    "joint_without_sums": ("scores", {"combine": "joint", "evidence_weight": 4.0, "sweeps": 4, "beta": BETA}),
+    "product_backward": (
+        "scores", {"method": sf.Product(evidence="argmax"), "select": "backward", "threshold": 0.3},
+    ),
+    "compatibility_soft": ("scores", {"method": sf.Paper(evidence="soft")}),
+    "paper": ("scores", {"method": "paper"}),
+    "joint": ("sums", {"method": sf.Joint(evidence_weight=16.0, sweeps=6)}),
+    "joint_without_sums": ("scores", {"method": sf.Joint(evidence_weight=4.0, sweeps=4, beta=BETA)}),
     "joint_unbalanced": (
-        "sums", {"combine": "joint", "evidence_weight": 8.0, "sweeps": 3, "balance": 0, "proposals": 0},
+        "sums", {"method": sf.Joint(evidence_weight=8.0, sweeps=3, balance=0, proposals=0)},
     ),
 }  # fmt: skip
 # Options of `SelfTraining`.
@@ -39,9 +42,9 @@ TRAINING: dict[str, dict[str, Any]] = {
         name: {"method": name, "rounds": 2}
         for name in ("stea", "supervised", "sim_threshold", "one_to_one", "mutual_nearest")
     },
-    "paper": {"rounds": 2, "refine_options": {"paper": True}},
-    "oracle": {"rounds": 2, "relations": "oracle"},
-    "validation": {"rounds": 1, "validation": 0.2},
+    "paper": {"method": sf.Stea(refinement="paper"), "rounds": 2},
+    "oracle": {"method": sf.Stea(relations="oracle"), "rounds": 2},
+    "validation": {"preset": replace(sf.preset("fast"), validation=0.2), "rounds": 1},
 }
 # Options of `align`.
 ALIGN: dict[str, dict[str, Any]] = {
@@ -120,9 +123,9 @@ def _refinements(where: str, inputs: Inputs) -> Iterator[tuple[str, Call]]:
     yield f"{where}/default", lambda: inputs.refine(inputs.scores)
     yield (
         f"{where}/holdout",
-        lambda: inputs.refine(inputs.scores, combine="product", holdout=inputs.pair.train[:40], k=5),
+        lambda: inputs.refine(inputs.scores, method=sf.Product(k=5), holdout=inputs.pair.train[:40]),
     )
-    yield f"{where}/one_direction", lambda: inputs.refine(tuple(inputs.scores.forward), combine="product")
+    yield f"{where}/one_direction", lambda: inputs.refine(tuple(inputs.scores.forward), method="product")
 
 
 def _decisions(where: str, inputs: Inputs) -> Iterator[tuple[str, Call]]:
@@ -158,4 +161,4 @@ def _two_steps(inputs: Inputs) -> object:
 
 def _links(alignment: Any) -> object:
     links = alignment.links
-    return [links.targets, links.probs, links.ranks, links.status, alignment.confidence.curve]
+    return [links.targets, links.probs, links.ranks, links.status, alignment.calibrator.curve]

@@ -59,8 +59,8 @@ class Case:
     Attributes:
         kind: "encoder" (the stand-in encoder's candidates) or "simulated".
         candidates: both directions, before seeds are clamped.
-        forward, backward: both directions after calibration by `refine`'s own rule, with clamped seeds.
-        relations: the relation alignment estimated from these beliefs.
+        forward, backward: both directions as the method "product" begins, with soft beliefs and clamped seeds.
+        relations: the relation alignment of that method's first sweep, estimated from mutual predictions.
     """
 
     name: str
@@ -137,8 +137,9 @@ def _case(name: str, kind: str) -> Case:
 
 
 def prepare(graphs: sf.Pair, candidates: sf.Candidates, name: str, kind: str) -> Case:
-    """Beliefs and relation alignment as the first sweep of `refine` has them."""
-    first_sweep = sf.refine(candidates, graphs.kg1, graphs.kg2, seeds=graphs.train, sweeps=1, select="none")
+    """Beliefs and relation alignment as the first sweep of the method "product" has them."""
+    method = sf.Product(sweeps=1)
+    first_sweep = sf.refine(candidates, graphs.kg1, graphs.kg2, seeds=graphs.train, method=method, select="none")
     forward, backward = (
         _side(graphs, ranking, beta, is_forward)
         for is_forward, ranking, beta in zip(

@@ -1,6 +1,8 @@
-"""How the options of `refine` do without test labels: the ground for its defaults.
+"""How the methods of `refine` and their options do without test labels: the ground for its defaults.
 
     python -m bench.tuning.choose_defaults [--quick]
+
+`refine` has one default method, with the same options everywhere. Which one that should be is the question.
 
 A fifth of the seeds is hidden from the encoder and from `refine`; Hit@1 over the hidden seeds, ranked among
 all targets, judges a setting. The other links of a dataset are taken away before anything is computed.
@@ -21,17 +23,16 @@ from bench.lib import inputs
 from bench.lib.measure import markdown
 from stea_fast import evaluate, refine
 from stea_fast.encoders import demo
-from stea_fast.refinement.config import Options
+from stea_fast.refinement.config import DEFAULT_METHOD, Method, method_of
 
 DATASETS = ("dbp15k_zh_en", "dbp15k_ja_en", "dbp15k_fr_en")
 FRACTIONS = (0.05, 0.3)
 HIDDEN_SHARE = 0.2
-GRID: dict[str, tuple[Any, ...]] = {
-    "evidence": ("soft", "argmax", "mutual"),
-    "evidence_weight": (1.0, 2.0, 4.0, 8.0, 16.0),
-    "sweeps": (1, 2, 4, 8),
+WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0)
+GRIDS: dict[type[sf.Product] | type[sf.Joint], dict[str, tuple[Any, ...]]] = {
+    sf.Product: {"evidence": ("soft", "argmax", "mutual"), "evidence_weight": WEIGHTS, "sweeps": (1, 2, 4, 8)},
+    sf.Joint: {"evidence_weight": WEIGHTS, "sweeps": (4, 10)},
 }
-Setting = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,32 +55,32 @@ def make_trial(name: str, fraction: float, seed: int = 0) -> Trial:
     return Trial(f"{name} {fraction:.0%}", pair, hidden, demo.candidates(pair, inputs.K))
 
 
-def settings() -> Iterator[Setting]:
-    """The grid, and the paper's step."""
-    for values in product(*GRID.values()):
-        yield dict(zip(GRID, values, strict=True))
-    yield {"paper": True}
+def methods() -> Iterator[Method]:
+    """All that is compared: both grids, and the paper's step."""
+    for cls, grid in GRIDS.items():
+        for values in product(*grid.values()):
+            yield cls(**dict(zip(grid, values, strict=True)))
+    yield sf.Paper()
 
 
-def hit1(trial: Trial, setting: Setting) -> float:
+def hit1(trial: Trial, method: Method) -> float:
     """Hit@1 over the hidden seeds, among all targets."""
     pair = trial.pair
-    refined = refine(trial.candidates, pair.kg1, pair.kg2, seeds=pair.train, select="none", **setting)
+    refined = refine(trial.candidates, pair.kg1, pair.kg2, seeds=pair.train, method=method, select="none")
     return evaluate(refined, trial.hidden, pool="all").hit1
 
 
-def describe(setting: Setting) -> str:
-    if setting.get("paper"):
+def describe(method: Method) -> str:
+    """Of a row: the method, what the grid says of it, and whose default it is."""
+    if isinstance(method, sf.Paper):
         return "the paper's step"
-    text = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-                     for name, value in setting.items())  # fmt: skip
-    return f"{text} (default)" if setting == _defaults() else text
-
-
-def _defaults() -> Setting:
-    options = Options()
-    found = {name: getattr(options, name) for name in GRID}
-    return {**found, "evidence": options.evidence_kind(both_directions=True)}
+    values = {name: getattr(method, name) for name in GRIDS[type(method)]}
+    parts = [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items()]
+    text = ", ".join([type(method).__name__.lower(), *parts])
+    if method == method_of(DEFAULT_METHOD):
+        return f"{text} (default)"
+    # With both directions given, as here, "mutual" is what the evidence None stands for.
+    return f"{text} (default of product)" if method == sf.Product(evidence="mutual") else text
 
 
 def _row(label: str, values: list[float]) -> list[str]:
@@ -92,7 +93,7 @@ def _standard_error(mean: float, trials: list[Trial]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Judge the options of refine by hidden seeds.")
+    parser = argparse.ArgumentParser(description="Judge the methods of refine and their options by hidden seeds.")
     parser.add_argument("--quick", action="store_true", help="only the first dataset, with the most seeds")
     quick = parser.parse_args().quick
     wanted = [(DATASETS[0], FRACTIONS[-1])] if quick else list(product(DATASETS, FRACTIONS))
@@ -101,16 +102,18 @@ def main() -> None:
     except inputs.MissingDataError as error:
         raise SystemExit(str(error)) from None
     rows = [_row("encoder alone", [evaluate(t.candidates, t.hidden, pool="all").hit1 for t in trials])]
-    means = {}
-    for setting in settings():
-        values = [hit1(trial, setting) for trial in trials]
-        means[describe(setting)] = float(np.mean(values))
-        rows.append(_row(describe(setting), values))
+    means: dict[Method, float] = {}
+    for method in methods():
+        values = [hit1(trial, method) for trial in trials]
+        means[method] = float(np.mean(values))
+        rows.append(_row(describe(method), values))
     labels = [f"{trial.label} ({len(trial.hidden):,} hidden)" for trial in trials]
     print(markdown(["Hit@1 of hidden seeds", *labels, "mean"], rows))
-    best = max(means, key=means.__getitem__)
-    deviation = _standard_error(means[best], trials)
-    print(f"\nBest mean: {best}, {means[best]:.4f}; standard error {deviation:.4f}")
+    print()
+    for cls in GRIDS:
+        best = max((method for method in means if isinstance(method, cls)), key=means.__getitem__)
+        deviation = _standard_error(means[best], trials)
+        print(f"Best mean: {describe(best)}, {means[best]:.4f}; standard error {deviation:.4f}")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("safetensors", reason="checkpoints need safetensors")
 
+import stea_fast as sf
 from bench.lib.processes import environment, module_command
 from bench.paper import audit, compute, experiments, render, store
 from bench.paper import killed as killed_run
 from bench.paper.results import Kind, Results, published
-from bench.paper.runner import Runner, time_left
+from bench.paper.runner import Runner, cell_of, time_left
 
 
 def cell(method, split=0):
@@ -100,7 +102,10 @@ def test_a_line_cut_off_by_a_kill_is_replaced(tmp_path):
 def test_a_line_says_all_that_is_needed_to_judge_the_run(runner):
     record = runner.finished()[cell("stea").key]
     assert record["id"] == "demo/synthetic/10%/stea/propagation/3_rounds/split0"
-    assert record["settings"]["rounds"] == 3 and record["settings"]["refine_options"] == {"paper": "True"}
+    settings = record["settings"]
+    assert settings["rounds"] == 3 and settings["method"]["refinement"]["name"] == "paper"
+    assert settings["encoder"]["name"] == "propagation" and settings["encoder"]["options"] == {"relation_dim": "64"}
+    assert settings["epochs"] == [1, 1]
     assert record["machine"]["numpy"] == np.__version__ and record["peak_mb"] > 0
     last = record["history"][-1]["metrics"]
     assert record["metrics"]["refined"]["closed"]["hit1"] == last["refined"]["hit1"]
@@ -129,17 +134,36 @@ def test_no_cell_is_listed_twice_and_the_most_telling_come_first():
     assert len({each.key for each in found}) == len(found) == len({each.id for each in found})
     assert [each.method for each in found[:3]] == ["default"] * 3
     assert {each.dataset for each in found[:3]} == set(experiments.DBP15K)
-    negatives = {"num_negatives": 8192}
-    assert found[0].options == {"preset": "full", "encoder": "dual_amn", "encoder_options": negatives, "seed": 0}
+    assert found[0].preset == "full" and compute.configuration(found[0]) == sf.preset("full")
 
 
 def test_variants_change_only_what_they_name():
-    plain = experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", "", 2)
-    both = experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", "bi", 2)
-    assert both.options["refine_options"] == {"paper": True, "select": "bi", "threshold": experiments.THRESHOLD}
-    assert plain.options == {
-        "rounds": 10, "refine_options": {"paper": True}, "encoder": "rrea", "encoder_options": {}, "seed": 2
-    }  # fmt: skip
+    def configuration(variant):
+        return compute.configuration(experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", variant, 2))
+
+    plain = configuration("")
+    assert plain == sf.SelfTrainingConfig(
+        encoder=sf.EncoderConfig(name="rrea"), method=sf.Stea(refinement=sf.Paper()), rounds=10, seed=2
+    )
+    either = replace(plain.method, select="either", threshold=experiments.THRESHOLD)
+    assert configuration("bi") == replace(plain, method=either)
+    soft = replace(plain.method, refinement=sf.Paper(evidence="soft", normalisation="minmax"))
+    assert configuration("soft_minmax") == replace(plain, method=soft)
+    assert configuration("k=25") == replace(plain, search=sf.SearchConfig(k=25))
+    assert configuration("2000_epochs") == replace(plain, encoder=replace(plain.encoder, first_epochs=2000))
+
+
+def test_a_part_with_another_name_takes_nothing_over():
+    base = {"a": {"name": "one", "x": 1, "y": 2}, "b": 3}
+    assert experiments.merged(base, {"a": {"x": 5}}) == {"a": {"name": "one", "x": 5, "y": 2}, "b": 3}
+    assert experiments.merged(base, {"a": {"name": "two", "z": 0}}) == {"a": {"name": "two", "z": 0}, "b": 3}
+    assert base == {"a": {"name": "one", "x": 1, "y": 2}, "b": 3}
+
+
+def test_every_listed_cell_has_a_configuration():
+    listed = [*experiments.FULL, *experiments.ON_DWY100K, *experiments.QUICK, *experiments.DEMO]
+    for each in experiments.cells(listed, [0]):
+        assert compute.configuration(each).encoder.name == each.encoder
 
 
 def test_time_left_comes_from_cells_of_the_same_kind(runner):
@@ -193,6 +217,48 @@ def test_figures_are_drawn_where_there_are_cells(runner, tmp_path):
     assert "generality.svg" not in drawn
     text = (tmp_path / "docs" / "results.md").read_text(encoding="utf-8")
     assert all(f"figures/{name}" in text for name in drawn if name.endswith(".svg"))
+
+
+def in_old_words(settings):
+    """The parts of a line's settings that lines from before `SelfTrainingConfig` have, too, as they had them."""
+    if "search" not in settings:
+        return {name: settings[name] for name in OLD_WORDS}
+    encoder, method, search = settings["encoder"], settings["method"], settings["search"]
+    return {
+        "encoder": encoder["name"],
+        "encoder_options": {name: str(value) for name, value in encoder["options"].items()},
+        "method": method["name"],
+        "relations": method.get("relations", "estimated"),
+        "start_rounds": method.get("start_rounds", 0),
+        **search,
+        **{name: settings[name] for name in ("rounds", "seed", "tolerance", "validation")},
+    }
+
+
+OLD_WORDS = (
+    "encoder", "encoder_options", "method", "relations", "start_rounds", "k", "csls", "rounds", "seed", "tolerance",
+    "validation",
+)  # fmt: skip
+
+
+def test_cells_are_still_what_their_recorded_lines_were_run_with():
+    records = store.read(store.RESULTS / store.CELLS)
+    assert records and any("refine_options" in record["settings"] for record in records)
+    for record in records:
+        settings = record["settings"]
+        now = compute.configuration(cell_of(record)).to_dict()
+        assert in_old_words(settings) == in_old_words(now), record["id"]
+        if "refine_options" in settings and now["method"]["name"] == "stea":
+            refinement = now["method"]["refinement"]
+            paper = refinement != "joint" and refinement["name"] == "paper"
+            assert settings["refine_options"] == ({"paper": "True"} if paper else {}), record["id"]
+
+
+def test_lines_of_old_and_new_shape_are_rendered_together(runner):
+    old = store.read(store.RESULTS / store.CELLS)
+    new = list(as_cells_of_the_paper(runner))
+    text = render.document(Results([*old, *({**record, "split": 10 + record["split"]} for record in new)]), [])
+    assert f"{len(old) + len(new)} cells were run" in text
 
 
 def test_published_figures_are_those_of_the_paper():
