@@ -41,8 +41,8 @@ class Console:
                 print(f"  {text}", file=sys.stderr, flush=True)
         if problems.dropped_literals:
             self.note(
-                f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes entities of them; "
-                "two graphs' equal literals do not count as links)"
+                f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes entities of "
+                "them, and equal ones do not count as links)"
             )
 
     def result(self, facts: dict[str, Any], text: str) -> None:
