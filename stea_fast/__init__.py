@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stea_fast._backends import BackendStatus, BackendUnavailable, backends
-    from stea_fast.alignment.api import Alignment, LinkTable, align
-    from stea_fast.alignment.calibration import Confidence
+    from stea_fast.alignment.api import Alignment, align
+    from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
+    from stea_fast.alignment.link_table import LinkTable
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
     from stea_fast.data.graph import KG
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from stea_fast.data.synthetic import synthetic_pair
     from stea_fast.evaluation.auditing import Audit, AuditError, audit
     from stea_fast.evaluation.metrics import (
-        Calibration,
         Metrics,
         PairedTest,
+        ReliabilityCurve,
         calibration_error,
         evaluate,
         paired_t_test,
@@ -50,16 +51,24 @@ __version__ = "0.1.0"
 # Where each public name is defined; `__getattr__` looks it up there when it is first used.
 _NAMES_BY_MODULE = {
     "_backends": ("BackendStatus", "BackendUnavailable", "backends"),
-    "alignment.api": ("Alignment", "LinkTable", "align"),
-    "alignment.calibration": ("Confidence",),
+    "alignment.api": ("Alignment", "align"),
+    "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
+    "alignment.link_table": ("LinkTable",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
     "data.pair": ("Pair",),
     "data.synthetic": ("synthetic_pair",),
     "evaluation.auditing": ("Audit", "AuditError", "audit"),
-    "evaluation.metrics": ("Calibration", "Metrics", "PairedTest", "calibration_error", "evaluate", "paired_t_test"),
+    "evaluation.metrics": (
+        "Metrics",
+        "PairedTest",
+        "ReliabilityCurve",
+        "calibration_error",
+        "evaluate",
+        "paired_t_test",
+    ),
     "refinement.api": ("Refinement", "refine"),
     "refinement.config": ("Joint", "Paper", "Product"),
     "refinement.explanation": ("Explanation", "Fact"),
@@ -81,15 +90,15 @@ _HOME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in 
 _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
-    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Calibration",
-    "Candidates", "CheckpointError", "Confidence", "EncoderConfig", "Explanation", "Fact", "Joint", "LinkTable",
-    "Links", "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "Product", "Ranking",
-    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "Round", "Schedule", "SearchConfig",
-    "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea", "Supervised",
-    "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error", "decode",
-    "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
-    "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold",
-    "sinkhorn", "synthetic_pair", "topk",
+    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
+    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "Joint", "LinkTable", "Links", "Metrics",
+    "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
+    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
+    "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea",
+    "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",
+    "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
+    "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn",
+    "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

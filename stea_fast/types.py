@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,16 @@ from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 
 if TYPE_CHECKING:
+    import torch
     from scipy.sparse import csr_array
+
+    # What is stored and given back; `ArrayLike` is what is taken: also nested sequences of numbers, such as [[0, 3]].
+    Array: TypeAlias = np.ndarray | torch.Tensor
+    ArrayLike: TypeAlias = Array | Sequence[Any]
+else:
+    Array = ArrayLike = Any  # torch is not imported for the name of a type
+
+PairScores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class HasRelations(Protocol):
@@ -21,7 +30,36 @@ class HasRelations(Protocol):
     num_relations: int
 
 
-PairScores = Callable[[np.ndarray, np.ndarray], np.ndarray]
+class HasScores(Protocol):
+    """Scored candidates of every row, best first, such as a `Ranking`."""
+
+    @property
+    def indices(self) -> Array:
+        """int [n, k], candidate ids; -1 means "none"."""
+
+    @property
+    def scores(self) -> Array:
+        """float [n, k], what the candidates are ranked by."""
+
+
+class HasRankings(Protocol):
+    """Candidates in both directions, or in one: what `topk`, `refine`, `align` and `SelfTraining.run` return."""
+
+    @property
+    def forward(self) -> HasScores:
+        """A row per source entity."""
+
+    @property
+    def backward(self) -> HasScores | None:
+        """A row per target entity; None where only one direction is there."""
+
+
+class HasPairs(Protocol):
+    """Anything that has decided on links."""
+
+    @property
+    def pairs(self) -> ArrayLike:
+        """int [m, 2], (source, target)."""
 
 
 @dataclass(frozen=True, eq=False)

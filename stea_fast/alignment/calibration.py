@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast.data.pair import Pair
-from stea_fast.evaluation.metrics import Calibration, reliability
+from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
+from stea_fast.types import HasRankings
 
-FEWEST = 20  # held-out links; with fewer the curve would say more about chance than about the method
+FEWEST_HELD_OUT = 20  # held-out links; with fewer the curve would say more about chance than about the method
 _PER_BIN, _MOST_BINS = 10, 20
 _RISE = 1e-9  # of a flat piece of the curve, so that it can be inverted
 _BEYOND = 2.0  # a probability that no link has
 
 
 @dataclass(frozen=True, eq=False)
-class Confidence:
+class ProbabilityCalibrator:
     """A curve from the method's probability to the share of right links among such.
 
     Attributes:
@@ -37,11 +38,11 @@ class Confidence:
 
     curve: np.ndarray = field(default_factory=lambda: np.array([[0.0, 1.0], [0.0, 1.0]]))
     num_links: int = 0
-    before: Calibration | None = None
-    after: Calibration | None = None
+    before: ReliabilityCurve | None = None
+    after: ReliabilityCurve | None = None
     note: str = "not calibrated"
 
-    def __call__(self, probs: Any) -> np.ndarray:
+    def __call__(self, probs: npt.ArrayLike) -> np.ndarray:
         """float64: calibrated probabilities."""
         return np.interp(np.asarray(probs, dtype=np.float64), *self.curve)
 
@@ -52,8 +53,8 @@ class Confidence:
 
 
 def cross_fit(
-    pair: Pair, run: Callable[[Pair], Any], *, folds: int = 1, share: float = 0.2, seed: int = 0
-) -> Confidence:
+    pair: Pair, run: Callable[[Pair], HasRankings], *, folds: int = 1, share: float = 0.2, seed: int = 0
+) -> ProbabilityCalibrator:
     """Calibrate a method on seeds that it did not see.
 
     Args:
@@ -65,9 +66,11 @@ def cross_fit(
     """
     folds = validate.count(folds, "folds", minimum=1)
     num_seeds = len(pair.train)
-    num_held_out = num_seeds if folds > 1 else max(int(share * num_seeds), min(FEWEST, num_seeds // 2))
-    if num_held_out < FEWEST:
-        return Confidence(note=f"not calibrated: {num_held_out} held-out seeds are too few, {FEWEST} are needed")
+    num_held_out = num_seeds if folds > 1 else max(int(share * num_seeds), min(FEWEST_HELD_OUT, num_seeds // 2))
+    if num_held_out < FEWEST_HELD_OUT:
+        return ProbabilityCalibrator(
+            note=f"not calibrated: {num_held_out} held-out seeds are too few, {FEWEST_HELD_OUT} are needed"
+        )
     probs, right = [], []
     for held_out, rest in _parts(pair.train, folds, num_held_out, seed):
         p, correct = _best_of(run(replace(pair, train=rest)), held_out)
@@ -85,7 +88,7 @@ def _parts(seeds: np.ndarray, folds: int, held_out: int, seed: int) -> Iterator[
         yield seeds[chosen], seeds[~chosen]
 
 
-def _best_of(result: Any, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _best_of(result: HasRankings, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each source's best candidate, and whether it is the link's target."""
     indices = to_numpy(result.forward.indices, "indices")[links[:, 0]]
     scores = to_numpy(result.forward.scores, "scores")[links[:, 0]].astype(np.float64)
@@ -95,7 +98,7 @@ def _best_of(result: Any, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scores[rows, best], indices[rows, best] == links[:, 1]
 
 
-def fit(probs: np.ndarray, right: np.ndarray, *, seed: int = 0) -> Confidence:
+def fit(probs: np.ndarray, right: np.ndarray, *, seed: int = 0) -> ProbabilityCalibrator:
     """The curve from probabilities [n] to the share of what is right, bool [n].
 
     It is used only where it lowers the calibration error of links that it was not fitted to.
@@ -109,9 +112,9 @@ def fit(probs: np.ndarray, right: np.ndarray, *, seed: int = 0) -> Confidence:
     if calibrated.error >= before.error:
         note = f"the method's own probabilities: on {seeds} their calibration error is {before.error:.3f}"
         note += f", and with a fitted curve {calibrated.error:.3f}"
-        return Confidence(num_links=len(probs), before=before, after=before, note=note)
+        return ProbabilityCalibrator(num_links=len(probs), before=before, after=before, note=note)
     note = f"calibrated on {seeds}: expected calibration error {before.error:.3f} before, {calibrated.error:.3f} after"
-    return Confidence(_fit_curve(probs, right), len(probs), before, calibrated, note)
+    return ProbabilityCalibrator(_fit_curve(probs, right), len(probs), before, calibrated, note)
 
 
 def _fit_curve(probs: np.ndarray, right: np.ndarray) -> np.ndarray:

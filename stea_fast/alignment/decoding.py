@@ -14,7 +14,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import like
-from stea_fast.types import Candidates, Ranking
+from stea_fast.types import ArrayLike, Candidates, HasRankings, Ranking
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -57,11 +57,11 @@ class _Usable:
 
 
 def decode(
-    result: Any,
+    result: HasRankings,
     how: str = "greedy",
     *,
     threshold: float | None = None,
-    seeds: Any = (),
+    seeds: ArrayLike = (),
     temperature: float = 0.02,
     iterations: int = 15,
 ) -> Links:
@@ -102,10 +102,10 @@ def decode(
 
 
 def sinkhorn(
-    result: Any,
+    result: HasRankings,
     *,
     threshold: float | None = None,
-    seeds: Any = (),
+    seeds: ArrayLike = (),
     temperature: float = 0.02,
     iterations: int = 15,
 ) -> Candidates:
@@ -132,7 +132,7 @@ def sinkhorn(
     usable = _usable(result, threshold, seeds)
     balanced = _balanced(_union(usable), temperature, iterations)
     forward = _reranked(balanced, usable.forward[0].shape[1], result.forward.indices)
-    if usable.backward is None:
+    if usable.backward is None or result.backward is None:
         return Candidates(forward)
     return Candidates(forward, _reranked(balanced.T.tocsr(), usable.backward[0].shape[1], result.backward.indices))
 
@@ -142,7 +142,7 @@ def _sinkhorn_options(temperature: float, iterations: int) -> tuple[float, int]:
     return temperature, validate.count(iterations, "iterations", minimum=1)
 
 
-def _usable(result: Any, threshold: float | None, seeds: Any) -> _Usable:
+def _usable(result: HasRankings, threshold: float | None, seeds: ArrayLike) -> _Usable:
     """The candidates of `result` that are in no seed and above the threshold, checked."""
     if getattr(result, "forward", None) is None:
         raise TypeError(f"result must be candidates or a refinement with a .forward, got {type(result).__name__}")

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from stea_fast.alignment.api import Alignment
+from stea_fast.data.graph import KG
+from stea_fast.formats.result_rows import RelationRow
+from stea_fast.types import RelationAlignment
 
 
-class RelationRow(NamedTuple):
-    """Two relations that are seen together.
-
-    Attributes:
-        source, target: names of the relations.
-        inverse: whether the source's relation is compared with the inverse of the target's.
-        source_in_target: P(r ⊆ r'): of the statements of r, the share that r' makes too.
-        target_in_source: P(r' ⊆ r).
-    """
-
-    source: str
-    target: str
-    inverse: bool
-    source_in_target: float
-    target_in_source: float
-
-
-def relation_rows(alignment: Alignment) -> list[RelationRow]:
-    """All observed pairs of relations, those most alike first; empty for methods that align no relations."""
-    refinement = alignment.result.refinement
-    if refinement is None:
-        return []
-    kg1, kg2 = alignment.pair.kg1, alignment.pair.kg2
-    forward = refinement.relations.sub12[: kg1.num_relations].tocoo()  # the second half says the same of inverses
-    backward = refinement.relations.sub21.tocsr()
+def relation_rows(kg1: KG, kg2: KG, relations: RelationAlignment) -> list[RelationRow]:
+    """All observed pairs of relations, those most alike first."""
+    forward = relations.sub12[: kg1.num_relations].tocoo()  # the second half says the same of inverses
+    backward = relations.sub21.tocsr()
     r, r2 = forward.coords
     there = np.asarray(forward.data, dtype=np.float64)
     back = np.asarray(backward[r2, r], dtype=np.float64).ravel()

@@ -12,7 +12,8 @@ from stea_fast._util.atomic import check_writable
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.data.files import graph_of, links_by_name
 from stea_fast.data.graph import KG
-from stea_fast.formats.links import LINK_FORMATS, link_format_of, read_link_rows
+from stea_fast.formats.links import read_link_rows
+from stea_fast.formats.result_rows import LINK_FORMATS, link_format_of
 from stea_fast.formats.triples import FORMATS, LITERALS, Problems, read_triples
 
 
@@ -36,37 +37,39 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--one-to-one", action="store_true", help="link no target twice (maximum-weight matching)")
 
 
-def check_outputs(given: argparse.Namespace) -> None:
+def check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written before the work begins."""
-    if not 0.0 <= given.min_prob <= 1.0:
-        raise UsageError(f"--min-prob must be between 0 and 1, got {given.min_prob}")
-    for path in (given.out, given.relations):
+    if not 0.0 <= arguments.min_prob <= 1.0:
+        raise UsageError(f"--min-prob must be between 0 and 1, got {arguments.min_prob}")
+    for path in (arguments.out, arguments.relations):
         if path is not None:
-            link_format_of(path, given.format)
-    for path in (given.out, given.relations, given.report):
+            link_format_of(path, arguments.format)
+    for path in (arguments.out, arguments.relations, arguments.report):
         if path is not None:
             check_writable(path)
 
 
-def read_graphs(given: argparse.Namespace, console: Console) -> tuple[KG, KG]:
+def read_graphs(arguments: argparse.Namespace, console: Console) -> tuple[KG, KG]:
     """Both graphs, each numbered in a random order of its own (see `read_pair`)."""
     return tuple(  # type: ignore[return-value]
-        _read_graph(path, kind, side, given, console)
-        for side, (path, kind) in enumerate(zip(given.graphs, (given.format1, given.format2), strict=True), start=1)
+        _read_graph(path, kind, side, arguments, console)
+        for side, (path, kind) in enumerate(
+            zip(arguments.graphs, (arguments.format1, arguments.format2), strict=True), start=1
+        )
     )
 
 
-def _read_graph(path: Path, kind: str | None, side: int, given: argparse.Namespace, console: Console) -> KG:
-    table = read_triples(path, format=kind, literals=given.literals, strict=given.strict)
+def _read_graph(path: Path, kind: str | None, side: int, arguments: argparse.Namespace, console: Console) -> KG:
+    table = read_triples(path, format=kind, literals=arguments.literals, strict=arguments.strict)
     console.problems(table.problems, f"malformed lines of {path}")
-    kg = graph_of(table, [getattr(given, "seed", 0), side])
+    kg = graph_of(table, [getattr(arguments, "seed", 0), side])
     console.note(f"{path}: {kg}")
     return kg
 
 
-def read_known(path: Path, graphs: tuple[KG, KG], given: argparse.Namespace, console: Console) -> np.ndarray:
+def read_known(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:
     """int64 [m, 2]: links of a file in the ids of the graphs; at least one."""
-    problems = Problems(given.strict)
+    problems = Problems(arguments.strict)
     rows = read_link_rows(path, problems)
     links = links_by_name(rows, path, *graphs, problems)
     console.problems(problems, f"of {len(rows):,} links of {path}")
@@ -76,25 +79,25 @@ def read_known(path: Path, graphs: tuple[KG, KG], given: argparse.Namespace, con
     return links
 
 
-def write_outputs(alignment: Any, given: argparse.Namespace) -> None:
+def write_outputs(alignment: Any, arguments: argparse.Namespace) -> None:
     """All files that were asked for, the links last: where they are, all is there."""
-    alignment.settings["command"] = given.command_line
-    if given.report is not None:
-        alignment.write_report(given.report)
-    if given.relations is not None:
-        alignment.write_relations(given.relations, format=given.format)
-    alignment.write_links(given.out, format=given.format)
+    alignment.settings["command"] = arguments.command_line
+    if arguments.report is not None:
+        alignment.write_report(arguments.report)
+    if arguments.relations is not None:
+        alignment.write_relations(arguments.relations, format=arguments.format)
+    alignment.write_links(arguments.out, format=arguments.format)
 
 
-def summary(alignment: Any, given: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def summary(alignment: Any, arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Counts and files, as an object and as text."""
     links = alignment.links
     counts = {status: links.count(status) for status in ("seed", "link", "no_counterpart")}
-    files = {name: str(getattr(given, name)) for name in ("out", "relations", "report") if getattr(given, name)}
+    files = {name: str(getattr(arguments, name)) for name in ("out", "relations", "report") if getattr(arguments, name)}
     alone = counts["no_counterpart"]
     lines = [
         f"{counts['link']:,} links, {counts['seed']:,} seeds, {alone:,} entities without counterpart",
-        f"probabilities: {alignment.confidence.note}",
+        f"probabilities: {alignment.calibrator.note}",
         *(f"{name:10}{path}" for name, path in files.items()),
     ]
-    return {"counts": counts, "confidence": alignment.confidence.note, "files": files}, "\n".join(lines)
+    return {"counts": counts, "confidence": alignment.calibrator.note, "files": files}, "\n".join(lines)

@@ -20,16 +20,16 @@ from stea_fast.formats.triples import MissingExtraError
 COMMANDS = ("align", "refine", "evaluate", "explain", "convert", "audit", "info", "demo", "bench", "completion")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    given = make_parser().parse_args(words)
-    given.command_line = shlex.join(["stea-fast", *words])
-    command = _module(given.command)
-    console = Console(quiet=given.quiet, as_json=given.json)
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = make_parser().parse_args(words)
+    arguments.command_line = shlex.join(["stea-fast", *words])
+    command = _module(arguments.command)
+    console = Console(quiet=arguments.quiet, as_json=arguments.json)
     previous = signal.signal(signal.SIGTERM, _terminate)  # so that what is written aside is removed
     try:
-        return command.run(given, console)
+        return command.run(arguments, console)
     except UsageError as error:
         print_error(error)
         return exit_codes.BAD_USAGE

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
-from stea_fast.data.sealed import reveal
+from stea_fast.data.sealed import SealedLinks, reveal
+from stea_fast.types import ArrayLike, HasPairs, HasRankings, HasScores
 
 POOLS = ("test", "all")
 DIRECTIONS = ("forward", "backward")
+RANKING_METRICS = ("hit1", "hit10", "mrr")  # names in `Metrics`
+PAIR_METRICS = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class Metrics:
     mean_rank: float = float("nan")
     hits: dict[int, float] = field(default_factory=dict, hash=False)
 
+    def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """The values by name: all of them, or those named, such as `RANKING_METRICS` or `PAIR_METRICS`."""
+        values = asdict(self)
+        return values if names is None else {name: values[name] for name in names}
+
     def __str__(self) -> str:
         parts = []
         if not np.isnan(self.mrr):
@@ -45,6 +54,13 @@ class Metrics:
         if not np.isnan(self.f1):
             parts.append(f"precision {self.precision:.3f}  recall {self.recall:.3f}  F1 {self.f1:.3f}")
         return "  ".join(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class PairsOnly:
+    """Links and nothing else, to be judged by `evaluate`."""
+
+    pairs: ArrayLike
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ class PairedTest:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class ReliabilityCurve:
     """How far probabilities are from the frequencies they promise.
 
     Attributes:
@@ -82,8 +98,8 @@ class Calibration:
 
 
 def evaluate(
-    result: Any,
-    test: Any,
+    result: HasRankings | HasPairs,
+    test: ArrayLike | SealedLinks,
     pool: str = "test",
     *,
     direction: str = "forward",
@@ -111,7 +127,7 @@ def evaluate(
         ranks = _ranks(result, links, pool, direction)
         depths = [k for k in depths if k <= np.shape(getattr(result, direction).indices)[1]]
     ranked = ranks[np.isfinite(ranks)]
-    precision, recall, f1, num_pairs = _judge_pairs(getattr(result, "pairs", None), links)
+    precision, recall, f1, num_pairs = _precision_and_recall(getattr(result, "pairs", None), links)
     return Metrics(
         hit1=_hit(ranks, 1),
         hit10=_hit(ranks, 10),
@@ -128,9 +144,9 @@ def evaluate(
 
 
 def paired_t_test(
-    result_a: Any,
-    result_b: Any,
-    test: Any,
+    result_a: HasRankings,
+    result_b: HasRankings,
+    test: ArrayLike | SealedLinks,
     *,
     metric: str = "hit1",
     pool: str = "test",
@@ -160,7 +176,7 @@ def paired_t_test(
     return PairedTest(difference=float(gain.mean()), t=float(t), p=float(p), n=len(links))
 
 
-def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
+def calibration_error(result: HasRankings, test: ArrayLike | SealedLinks, *, bins: int = 10) -> ReliabilityCurve:
     """Expected calibration error of every test source's best candidate, and its reliability curve.
 
     Args:
@@ -183,24 +199,24 @@ def calibration_error(result: Any, test: Any, *, bins: int = 10) -> Calibration:
     return reliability(probs.max(axis=1, initial=0.0), right, bins=bins)
 
 
-def reliability(probs: np.ndarray, right: np.ndarray, *, bins: int = 10) -> Calibration:
+def reliability(probs: np.ndarray, right: np.ndarray, *, bins: int = 10) -> ReliabilityCurve:
     """How well probabilities [n] in [0, 1] predict what is right, bool [n]; n is at least 1."""
     place = np.minimum((probs * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)
     sums = [np.bincount(place, weights=values, minlength=bins) for values in (probs, right)]
     error = np.abs(sums[0] - sums[1]).sum() / len(probs)
     confidence, accuracy = (np.divide(each, counts, out=np.full(bins, np.nan), where=counts > 0) for each in sums)
-    return Calibration(float(error), confidence, accuracy, counts)
+    return ReliabilityCurve(float(error), confidence, accuracy, counts)
 
 
-def _test_links(test: Any) -> np.ndarray:
+def _test_links(test: ArrayLike | SealedLinks) -> np.ndarray:
     links = validate.columns(reveal(test), "test", 2)
     if len(links) == 0:
         raise ValueError("test is empty: there is nothing to evaluate against")
     return links
 
 
-def _ranks(result: Any, links: np.ndarray, pool: str, direction: str) -> np.ndarray:
+def _ranks(result: HasRankings | HasPairs, links: np.ndarray, pool: str, direction: str) -> np.ndarray:
     """float64 [n]: rank of every link in one direction of a result, inf where it is missing."""
     validate.choice(pool, "pool", POOLS)
     validate.choice(direction, "direction", DIRECTIONS)
@@ -220,7 +236,7 @@ def _hit(ranks: np.ndarray, k: int) -> float:
     return float(np.where(np.isnan(ranks), np.nan, ranks <= k).mean())
 
 
-def pessimistic_ranks(ranking: Any, links: np.ndarray, pool: str) -> np.ndarray:
+def pessimistic_ranks(ranking: HasScores, links: np.ndarray, pool: str) -> np.ndarray:
     """float64 [n]: rank of every link's target in its source's row, inf where it is missing."""
     indices = validate.integers(ranking.indices, "indices")
     scores = to_numpy(ranking.scores, "scores")
@@ -239,12 +255,12 @@ def pessimistic_ranks(ranking: Any, links: np.ndarray, pool: str) -> np.ndarray:
     return np.where(is_true.any(axis=1), 1.0 + ahead, np.inf)
 
 
-def _judge_pairs(pairs: Any, links: np.ndarray) -> tuple[float, float, float, int]:
+def _precision_and_recall(pairs: ArrayLike | None, links: np.ndarray) -> tuple[float, float, float, int]:
     if pairs is None:
         return float("nan"), float("nan"), float("nan"), 0
-    found = set(map(tuple, validate.columns(pairs, "pairs", 2).tolist()))
-    correct = len(found & set(map(tuple, links.tolist())))
-    precision = correct / len(found) if found else 0.0
+    output = set(map(tuple, validate.columns(pairs, "pairs", 2).tolist()))
+    correct = len(output & set(map(tuple, links.tolist())))
+    precision = correct / len(output) if output else 0.0
     recall = correct / len(links)
     f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
-    return precision, recall, f1, len(found)
+    return precision, recall, f1, len(output)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
-
 from stea_fast.data.pair import Pair
-from stea_fast.evaluation.metrics import Metrics, evaluate
-from stea_fast.types import Candidates
+from stea_fast.evaluation.metrics import PAIR_METRICS, RANKING_METRICS, Metrics, PairsOnly, evaluate
+from stea_fast.types import Array, HasRankings
 
 
 class Monitor:
@@ -18,17 +13,21 @@ class Monitor:
     def __init__(self, pair: Pair) -> None:
         self._test = pair.test
 
-    def measure(self, candidates: Candidates, refinement: Any, pairs: np.ndarray) -> dict[str, dict[str, float]]:
-        """Metrics of the encoder's and the refined ranking, and of the selected pairs; empty without test links."""
+    def metrics(self, candidates: HasRankings, refinement: HasRankings | None, pairs: Array) -> dict[str, Metrics]:
+        """Of the encoder's ranking ("encoder"), of the refined one ("refined") and of the selected pairs ("pairs").
+
+        Empty without test links; without "refined" where nothing is refined.
+        """
         if len(self._test) == 0:
             return {}
-        found = {"encoder": _ranking(evaluate(candidates, self._test))}
-        if refinement is not None:
-            found["refined"] = _ranking(evaluate(refinement, self._test))
-        judged = evaluate(SimpleNamespace(pairs=pairs), self._test)
-        found["pairs"] = {"precision": judged.precision, "recall": judged.recall, "f1": judged.f1}
-        return found
+        results = {"encoder": candidates, "refined": refinement, "pairs": PairsOnly(pairs)}
+        return {name: evaluate(result, self._test) for name, result in results.items() if result is not None}
 
-
-def _ranking(metrics: Metrics) -> dict[str, float]:
-    return {"hit1": metrics.hit1, "hit10": metrics.hit10, "mrr": metrics.mrr}
+    def measure(
+        self, candidates: HasRankings, refinement: HasRankings | None, pairs: Array
+    ) -> dict[str, dict[str, float]]:
+        """The same as it is stored in histories: the quality of rankings as rankings, that of pairs as pairs."""
+        return {
+            name: metrics.to_dict(PAIR_METRICS if name == "pairs" else RANKING_METRICS)
+            for name, metrics in self.metrics(candidates, refinement, pairs).items()
+        }

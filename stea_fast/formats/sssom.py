@@ -6,14 +6,15 @@ import datetime
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 from stea_fast import __version__
-from stea_fast.formats.links import LinkRow
+from stea_fast.formats.result_rows import LinkRow
 from stea_fast.formats.tabular import write_text
 from stea_fast.formats.terms import WRAPPER, wrap
 
+NO_TERM_FOUND = "https://w3id.org/sssom/NoTermFound"
 COLUMNS = ("subject_id", "predicate_id", "object_id", "mapping_justification", "confidence", "comment")
 _BUILT_IN = {
     "owl": "http://www.w3.org/2002/07/owl#",
@@ -26,7 +27,7 @@ _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 _JUSTIFICATION = {"seed": "semapv:UnspecifiedMatching", "link": "semapv:StructuralMatching"}
 
 
-def write(stream: IO[bytes], rows: list[LinkRow], *, name: str, comment: str) -> None:
+def write(stream: IO[bytes], rows: Sequence[LinkRow], *, name: str, comment: str) -> None:
     """Seeds and links as `owl:sameAs`; an entity without counterpart maps to `sssom:NoTermFound`."""
     prefixes = _prefixes(name for row in rows for name in (row.source, row.target) if name is not None)
     stream.write("".join(f"#{line}\n" for line in _metadata(name, comment, prefixes)).encode())
@@ -67,10 +68,10 @@ def _fields(row: LinkRow, by_space: dict[str, str]) -> list[str]:
 def _prefixes(names: Iterable[str]) -> dict[str, str]:
     """A prefix for each of the most frequent namespaces, beside those that every file needs."""
     spaces = Counter(_namespace(name) for name in names if _is_iri(name))
-    found = dict(_BUILT_IN)
+    prefixes = dict(_BUILT_IN)
     for number, (space, _) in enumerate(spaces.most_common(_MOST_PREFIXES), start=1):
-        found[f"ns{number}"] = space
-    return found
+        prefixes[f"ns{number}"] = space
+    return prefixes
 
 
 def _is_iri(name: str) -> bool:
@@ -88,3 +89,16 @@ def _curie(name: str, by_space: dict[str, str]) -> str:
     if space in by_space:
         return f"{by_space[space]}:{name[len(space) :]}"
     return f"stea:{wrap(name)[len(WRAPPER) - 1 :]}"
+
+
+def note_prefix(comment: str, prefixes: dict[str, str]) -> None:
+    """Take `#  prefix: expansion` of a curie_map; other metadata is taken as well, and used by no CURIE."""
+    prefix, colon, expansion = comment[1:].strip().partition(": ")
+    if colon:
+        prefixes[prefix] = expansion.strip().strip("\"'")
+
+
+def expanded(curie: str, prefixes: dict[str, str]) -> str:
+    """A CURIE in full; without prefixes (any other table) names are what they are."""
+    prefix, _, local = curie.partition(":")
+    return prefixes[prefix] + local if prefix in prefixes else curie

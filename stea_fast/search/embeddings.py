@@ -12,8 +12,8 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast.search.array_ops import NumpyOps, Ops, TorchOps
 
 METRICS = ("cosine", "ip", "l2")
-ROWS = 2048  # converted or looked at in one go
-LARGEST, SMALLEST = 1e15, 1e-15  # norms between these have inner products that single precision can hold
+ROWS_AT_ONCE = 2048  # converted or looked at in one go
+LARGEST_NORM, SMALLEST_NORM = 1e15, 1e-15  # norms between these have inner products that single precision can hold
 LARGEST_SCORE = 1e37  # scores are float32
 
 
@@ -29,15 +29,15 @@ class Embeddings:
     def __init__(self, array: Any, name: str, ops: Ops) -> None:
         self.array, self.ops = array, ops
         self.norms = ops.empty(len(array), 1)[:, 0]
-        for begin in range(0, len(array), ROWS):
-            self.norms[begin : begin + ROWS] = self._norms(begin, name)
-        balanced = (self.norms == 0) | ((self.norms > SMALLEST) & (self.norms < LARGEST))
+        for begin in range(0, len(array), ROWS_AT_ONCE):
+            self.norms[begin : begin + ROWS_AT_ONCE] = self._norms(begin, name)
+        balanced = (self.norms == 0) | ((self.norms > SMALLEST_NORM) & (self.norms < LARGEST_NORM))
         self.is_balanced = bool(balanced.all())
 
     @classmethod
-    def numpy(cls, given: Any, name: str) -> Embeddings:
+    def numpy(cls, values: Any, name: str) -> Embeddings:
         """As a NumPy array; tensors are brought to the host."""
-        array = to_numpy(given, name)
+        array = to_numpy(values, name)
         _check(array.dtype.kind in "fiu", array.dtype, array.shape, name)
         supported = array.dtype in (np.float16, np.float32, np.float64)
         return cls(array if supported else array.astype(np.float64), name, NumpyOps())
@@ -51,7 +51,7 @@ class Embeddings:
         return cls(detached if tensor.is_floating_point() else detached.double(), name, TorchOps(tensor.device))
 
     def _norms(self, begin: int, name: str) -> Any:
-        rows = self.doubles(slice(begin, begin + ROWS))
+        rows = self.doubles(slice(begin, begin + ROWS_AT_ONCE))
         with np.errstate(over="ignore", invalid="ignore"):
             norms = (rows * rows).sum(1) ** 0.5
         unusable = self.ops.nonzero(~(norms < np.inf))

@@ -11,13 +11,13 @@ import numpy as np
 from stea_fast._util.progress import Step
 from stea_fast.search.embeddings import Embeddings, Scoring
 
-SLACK = 8  # candidates beyond those asked for; they settle nearly every row
+EXTRA_CANDIDATES = 8  # candidates beyond those asked for; they settle nearly every row
 BLOCK_BYTES = 1 << 25
 Products = Callable[[Embeddings, Embeddings, Any, bool], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RowCandidates:
     """An engine's candidates of every row, best first: int and float32 [n, keep], -1 and -inf where there are none.
 
     What is not among them scored, in single precision, no more than the last one.
@@ -28,7 +28,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
+class SearchRequest:
     """What an engine is asked for.
 
     Attributes:
@@ -49,16 +49,23 @@ class Query:
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class SearchResult:
     """One pass over all similarities: candidates of both directions, and log-partition sums if asked for."""
 
-    forward: Found
-    backward: Found
+    forward: RowCandidates
+    backward: RowCandidates
     log_partition: tuple[Any, Any] | None = None
 
 
-def ranked(
-    found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, products: Products, *, settle: bool
+def exact_ranking(
+    candidates: RowCandidates,
+    queries: Embeddings,
+    keys: Embeddings,
+    scoring: Scoring,
+    k: int,
+    products: Products,
+    *,
+    settle: bool,
 ) -> tuple[Any, Any]:
     """Indices and float64 scores [n, k]: the k best of every row, ordered by (rounded score, index).
 
@@ -66,23 +73,23 @@ def ranked(
     exact. Without, it is as good as what was found.
     """
     ops = queries.ops
-    indices, scores = reordered(found.indices, queries, keys, scoring, products)
+    indices, scores = rescored(candidates.indices, queries, keys, scoring, products)
     kept = min(indices.shape[1], k)
     if settle and indices.shape[1] < len(keys):  # the others could be better where the last kept one is close
-        margin = scores[:, kept - 1] - ops.double(found.scores[:, -1])
+        margin = scores[:, kept - 1] - ops.double(candidates.scores[:, -1])
         unsettled = ops.nonzero(~(margin > 2.0 * scoring.tolerance(queries, keys)))
         unsettled = unsettled[ops.order(queries.norms[unsettled][None])[0]]  # equal rows side by side, in one block
         size = max(1, BLOCK_BYTES // (8 * queries.width))
         for begin in range(0, len(unsettled), size):
             rows = unsettled[begin : begin + size]
-            indices[rows, :kept], scores[rows, :kept] = searched(
-                rows, queries, keys, scoring, kept, known=scores[rows, kept - 1]
+            indices[rows, :kept], scores[rows, :kept] = search_rows(
+                rows, queries, keys, scoring, kept, reached=scores[rows, kept - 1]
             )
     missing = k - kept
     return ops.pad(indices[:, :kept], missing, -1), ops.pad(scores[:, :kept], missing, -float("inf"))
 
 
-def reordered(
+def rescored(
     indices: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, products: Products
 ) -> tuple[Any, Any]:
     """The same candidates with their rounded scores (-inf for none): by decreasing score, then by index."""
@@ -108,31 +115,35 @@ def similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Sco
     return product
 
 
-def floor_of(found: Found, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int) -> Any:
+def floor_of(candidates: RowCandidates, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int) -> Any:
     """float32 [n]: with the candidates of another scoring, a bound below the `keep`-th best score of every row."""
-    if found.indices.shape[1] < keep:
+    if candidates.indices.shape[1] < keep:
         return None
     ops = queries.ops
-    rows = ops.arange(len(found.indices))[:, None]
-    scores = ops.where(found.indices >= 0, scoring.final(ops.double(found.scores), rows, found.indices), -float("inf"))
+    rows = ops.arange(len(candidates.indices))[:, None]
+    scores = ops.where(
+        candidates.indices >= 0, scoring.final(ops.double(candidates.scores), rows, candidates.indices), -float("inf")
+    )
     least = ops.take(scores, ops.order(-scores))[:, keep - 1]
     return ops.single(least - 2.0 * scoring.tolerance(queries, keys))
 
 
-def searched(
-    rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, known: Any = None
+def search_rows(
+    rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, reached: Any = None
 ) -> tuple[Any, Any]:
-    """The k best of a few rows by their scores with everything, in double precision; `known` scores they reach.
+    """The k best of a few rows by their scores with everything, in double precision.
+
+    `reached`: scores that the k-th best of every row is known to reach; nothing below them is looked at.
 
     Rows that are equal are searched once: it is where many entities look the same that single precision settles
     nothing, and these come here as copies of each other.
     """
     ops = queries.ops
-    first, kind = _kinds(rows, queries, scoring)
+    first, kind = _distinct_rows(rows, queries, scoring)
     rows = rows[first]
     left, quantum = queries.doubles(rows), scoring.quantum(queries, keys)[rows, None]
     # Two quanta: the known score was added up in another order, and may have been rounded to a neighbour.
-    floor = -float("inf") if known is None else known[first][:, None] - 2.0 * quantum
+    floor = -float("inf") if reached is None else reached[first][:, None] - 2.0 * quantum
     indices, scores = ops.positions(np.full((len(rows), k), -1)), ops.empty(len(rows), k)
     scores[:] = -float("inf")
     width = max(1, BLOCK_BYTES // (8 * max(len(rows), queries.width)))
@@ -150,7 +161,7 @@ def searched(
     return indices[kind], scores[kind]
 
 
-def _kinds(rows: Any, queries: Embeddings, scoring: Scoring) -> tuple[Any, Any]:
+def _distinct_rows(rows: Any, queries: Embeddings, scoring: Scoring) -> tuple[Any, Any]:
     """Places in `rows` of one row of every kind, and the kind of every row: those of a kind have the same scores."""
     ops = queries.ops
     first, kind = ops.distinct(queries.array[rows])

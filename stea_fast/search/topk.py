@@ -15,14 +15,14 @@ from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.search.array_ops import Ops
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
-from stea_fast.search.exact import SLACK, Pass, Query, floor_of, ranked, searched
+from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, SearchResult, exact_ranking, floor_of, search_rows
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.types import Ranking, TopK
 
 ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
 APPROXIMATE = ("faiss-ivf", "faiss-hnsw")
-RECALL_SAMPLE = 256  # rows of each direction on which approximate search is compared with exact search
-WORTH_A_GPU = 1e11  # multiplications above which FAISS is asked for GPUs
+RECALL_SAMPLE_ROWS = 256  # rows of each direction on which approximate search is compared with exact search
+LEAST_WORK_FOR_A_GPU = 1e11  # multiplications above which FAISS is asked for GPUs
 
 
 class Engine(Protocol):
@@ -30,7 +30,7 @@ class Engine(Protocol):
 
     name: str
 
-    def search(self, query: Query) -> Pass:
+    def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of both directions."""
 
     def products(self, queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
@@ -114,7 +114,7 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> 
         return ReferenceEngine()
     merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
     work = float(len(side1)) * len(side2) * side1.width
-    if name.startswith("faiss") or (name == "auto" and work > WORTH_A_GPU and _faiss_gpus()):
+    if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_gpus()):
         return _faiss_engine(name, partial(merging.products, n_threads=n_threads))
     from stea_fast.search.engines.cpu import CpuEngine
 
@@ -157,15 +157,15 @@ def _search(
     scoring = Scoring.of(metric, side1, side2)
     floors = None, None
     if csls:
-        near = engine.search(Query(side1, side2, scoring, csls + SLACK, None, step))
-        nearest = _both(engine, near, side1, side2, scoring, csls)
+        near = engine.search(SearchRequest(side1, side2, scoring, csls + EXTRA_CANDIDATES, None, step))
+        nearest = _ranked_both_ways(engine, near, side1, side2, scoring, csls)
         scoring = scoring.with_csls(*(_mean(scores, side1.ops) for _, scores in nearest))
         floors = (
-            floor_of(near.forward, side1, side2, scoring, k + SLACK),
-            floor_of(near.backward, side2, side1, scoring.swapped(), k + SLACK),
+            floor_of(near.forward, side1, side2, scoring, k + EXTRA_CANDIDATES),
+            floor_of(near.backward, side2, side1, scoring.swapped(), k + EXTRA_CANDIDATES),
         )
-    found = engine.search(Query(side1, side2, scoring, k + SLACK, beta, step, floors))
-    forward, backward = _both(engine, found, side1, side2, scoring, k)
+    result = engine.search(SearchRequest(side1, side2, scoring, k + EXTRA_CANDIDATES, beta, step, floors))
+    forward, backward = _ranked_both_ways(engine, result, side1, side2, scoring, k)
     recall = None
     if engine.name in APPROXIMATE:
         recall = (
@@ -173,8 +173,8 @@ def _search(
             _recall(backward[0], side2, side1, scoring.swapped()),
         )
     logs = None
-    if found.log_partition is not None:
-        logs = _like(template, found.log_partition[0]), _like(template, found.log_partition[1])
+    if result.log_partition is not None:
+        logs = _like(template, result.log_partition[0]), _like(template, result.log_partition[1])
     return TopK(
         _ranking(forward, template), _ranking(backward, template),
         log_partition=logs, beta=beta, engine=engine.name, recall=recall,
@@ -182,13 +182,13 @@ def _search(
     )  # fmt: skip
 
 
-def _both(
-    engine: Engine, found: Pass, side1: Embeddings, side2: Embeddings, scoring: Scoring, k: int
+def _ranked_both_ways(
+    engine: Engine, result: SearchResult, side1: Embeddings, side2: Embeddings, scoring: Scoring, k: int
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     settle = engine.name not in APPROXIMATE
     return (
-        ranked(found.forward, side1, side2, scoring, k, engine.products, settle=settle),
-        ranked(found.backward, side2, side1, scoring.swapped(), k, engine.products, settle=settle),
+        exact_ranking(result.forward, side1, side2, scoring, k, engine.products, settle=settle),
+        exact_ranking(result.backward, side2, side1, scoring.swapped(), k, engine.products, settle=settle),
     )
 
 
@@ -200,10 +200,10 @@ def _mean(scores: Any, ops: Ops) -> Any:
 
 def _recall(indices: np.ndarray, queries: Embeddings, keys: Embeddings, scoring: Scoring) -> float:
     """The share of the true nearest that were found, on evenly spaced rows."""
-    rows = np.unique(np.linspace(0, len(queries) - 1, RECALL_SAMPLE).astype(np.int64))
-    true, _ = searched(rows, queries, keys, scoring, min(indices.shape[1], len(keys)))
-    found = [len(np.intersect1d(indices[row], best)) for row, best in zip(rows, true, strict=True)]
-    return float(np.sum(found) / true.size)
+    rows = np.unique(np.linspace(0, len(queries) - 1, RECALL_SAMPLE_ROWS).astype(np.int64))
+    true, _ = search_rows(rows, queries, keys, scoring, min(indices.shape[1], len(keys)))
+    hits = [len(np.intersect1d(indices[row], best)) for row, best in zip(rows, true, strict=True)]
+    return float(np.sum(hits) / true.size)
 
 
 def _ranking(best: tuple[Any, Any], template: Any) -> Ranking:

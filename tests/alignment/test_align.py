@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stea_fast as sf
-from stea_fast.alignment.api import both_ways, link_table
-from stea_fast.alignment.calibration import Confidence
+from stea_fast.alignment.calibration import ProbabilityCalibrator
+from stea_fast.alignment.joint_probabilities import joint_probabilities
+from stea_fast.alignment.link_table import link_table
 from stea_fast.types import Candidates, Ranking
 
 
@@ -26,7 +27,7 @@ def ranking(rng: np.random.Generator, rows: int, columns: int, k: int) -> Rankin
 def test_a_pair_is_as_likely_as_both_directions_hold_it(seed, n1, n2):
     rng = np.random.default_rng(seed)
     forward, backward = ranking(rng, n1, n2, min(n2, 3)), ranking(rng, n2, n1, min(n1, 3))
-    joint = both_ways(Candidates(forward, backward))
+    joint = joint_probabilities(Candidates(forward, backward))
     back = {
         (e, e2): p
         for e2, (row, probs) in enumerate(zip(backward.indices, backward.scores, strict=True))
@@ -59,7 +60,7 @@ def crowded() -> tuple[sf.Pair, Candidates]:
 
 
 def decided(pair: sf.Pair, found: Candidates, **options: object) -> list[tuple]:
-    table = link_table(pair, found, Confidence(), **{"min_prob": 0.5, "one_to_one": False, **options})
+    table = link_table(pair, found, ProbabilityCalibrator(), **{"min_prob": 0.5, "one_to_one": False, **options})
     return [(row.target, row.rank, row.agreement, row.status) for row in map(table.row, range(len(table)))]
 
 

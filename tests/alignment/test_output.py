@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
-from stea_fast.alignment.api import LinkRow
-from stea_fast.alignment.output import write_links, write_relations
-from stea_fast.formats.links import LINK_FORMATS, read_link_rows
+from stea_fast.formats.links import read_link_rows
+from stea_fast.formats.result_rows import LINK_FORMATS, LinkRow
 from stea_fast.formats.triples import Problems, read_triples
 
 pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
@@ -80,7 +79,7 @@ def test_sssom_has_the_metadata_that_the_standard_asks_for(alignment, tmp_path):
     for key in ("mapping_set_id", "license", "mapping_tool", "mapping_date", "curie_map"):
         assert any(line.startswith(f"#{key}:") for line in metadata)
     values = dict(line[1:].split(": ", 1) for line in metadata if ": " in line)
-    assert json.loads(values["comment"]) == alignment.confidence.note  # in quotes: it may hold a colon
+    assert json.loads(values["comment"]) == alignment.calibrator.note  # in quotes: it may hold a colon
     assert json.loads(values["  owl"]) == "http://www.w3.org/2002/07/owl#"
     prefixes = {line[3:].split(":")[0] for line in metadata if line.startswith("#  ")}
     header, *body = [line.split("\t") for line in lines if not line.startswith("#")]
@@ -106,9 +105,9 @@ def test_the_relation_alignment_is_written_too(alignment, tmp_path, kind):
 
 def test_relations_have_no_sssom_and_unknown_suffixes_are_refused(alignment, tmp_path):
     with pytest.raises(ValueError, match="not written as SSSOM"):
-        write_relations(alignment, tmp_path / "r.sssom.tsv")
+        alignment.write_relations(tmp_path / "r.sssom.tsv")
     with pytest.raises(ValueError, match="names no known format of links"):
-        write_links(alignment, tmp_path / "links.doc")
+        alignment.write_links(tmp_path / "links.doc")
     assert list(tmp_path.iterdir()) == []
 
 

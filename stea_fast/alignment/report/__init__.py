@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stea_fast._util.atomic import replacing
+from stea_fast.alignment.report.content import ReportContent
 from stea_fast.alignment.report.page import render
 
-if TYPE_CHECKING:
-    from stea_fast.alignment.api import Alignment
+__all__ = ["ReportContent", "write_report"]
 
 
-def write_report(alignment: Alignment, path: str | os.PathLike[str]) -> None:
+def write_report(content: ReportContent, path: str | os.PathLike[str]) -> None:
     """Write the page, whole or not at all."""
-    content = render(alignment).encode()
+    page = render(content).encode()
     with replacing(Path(path)) as stream:
-        stream.write(content)
+        stream.write(page)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stea_fast.alignment.api import STATUSES
+from stea_fast.alignment.link_table import STATUSES
+from stea_fast.alignment.report.content import ReportContent
 
-if TYPE_CHECKING:
-    from stea_fast.alignment.api import Alignment
-
-SAMPLE = 300
-FACTS = 5
+MOST_LINKS = 300
+MOST_FACTS = 5  # behind each of them
 
 
-def sample_section(alignment: Alignment) -> str:
+def sample_section(report: ReportContent) -> str:
     """A random sample of links and of entities without counterpart; everything is in the file of links."""
-    links = alignment.links
+    links = report.links
     candidates = np.flatnonzero(links.status != STATUSES.index("seed"))
     chosen = candidates
-    if len(candidates) > SAMPLE:
-        chosen = np.sort(np.random.default_rng(0).choice(candidates, SAMPLE, replace=False))
-    items = "\n".join(_item(alignment, int(i)) for i in chosen)
+    if len(candidates) > MOST_LINKS:
+        chosen = np.sort(np.random.default_rng(0).choice(candidates, MOST_LINKS, replace=False))
+    items = "\n".join(_item(report, int(i)) for i in chosen)
     return (
         '<section id="links">\n<h2>Links</h2>\n<div class="search">'
         '<input type="search" id="search" placeholder="Search names and facts" aria-label="Search names and facts">'
@@ -34,8 +31,8 @@ def sample_section(alignment: Alignment) -> str:
     )
 
 
-def _item(alignment: Alignment, i: int) -> str:
-    links = alignment.links
+def _item(report: ReportContent, i: int) -> str:
+    links = report.links
     row = links.row(i)
     if row.target is None:
         return (
@@ -45,7 +42,7 @@ def _item(alignment: Alignment, i: int) -> str:
     return (
         f'<details class="link" data-status="{row.status}"><summary>{_name(row.source)} ≡ {_name(row.target)}'
         f"<span>{row.probability:.3f} · {row.agreement}</span></summary>"
-        f"{_facts(alignment, int(links.sources[i]), int(links.targets[i]))}</details>"
+        f"{_facts(report, int(links.sources[i]), int(links.targets[i]))}</details>"
     )
 
 
@@ -55,12 +52,12 @@ def _name(name: str) -> str:
     return f'<b title="{escape(name)}">{escape(short or name)}</b>'
 
 
-def _facts(alignment: Alignment, e: int, e2: int) -> str:
-    refinement = alignment.result.refinement
+def _facts(report: ReportContent, e: int, e2: int) -> str:
+    refinement = report.refinement
     if refinement is None:
         return ""
     explanation = refinement.explain(e, e2)
     if not len(explanation):
         return "<p>No fact speaks for it; the encoder alone does.</p>"
-    items = "".join(f"<li><i>{fact.share:.0%}</i> {escape(fact.text)}</li>" for fact in explanation[:FACTS])
+    items = "".join(f"<li><i>{fact.share:.0%}</i> {escape(fact.text)}</li>" for fact in explanation[:MOST_FACTS])
     return f"<ol>{items}</ol>"

@@ -6,30 +6,28 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stea_fast import __version__
 from stea_fast._util.versions import versions
+from stea_fast.alignment.link_table import STATUSES
 from stea_fast.alignment.relation_rows import relation_rows
 from stea_fast.alignment.report import charts
+from stea_fast.alignment.report.content import ReportContent
 from stea_fast.alignment.report.links import sample_section
 
-if TYPE_CHECKING:
-    from stea_fast.alignment.api import Alignment
-
-SHOWN_RELATIONS, WORTH_SHOWING = 40, 0.1
+MOST_RELATIONS, LEAST_CONTAINMENT = 40, 0.1  # of the pairs of relations that are shown
 _DEGREES = (1, 2, 3, 5, 9, 17, 33)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # not even by accident
 
 
-def render(alignment: Alignment) -> str:
+def render(report: ReportContent) -> str:
     """The whole page as text."""
-    title = f"Alignment of {alignment.pair.name}" if alignment.pair.name else "Alignment"
+    title = f"Alignment of {report.pair.name}" if report.pair.name else "Alignment"
     sections = [
-        _summary(alignment), _quality(alignment), _history(alignment), _calibration(alignment), _coverage(alignment),
-        _relations(alignment), sample_section(alignment), _settings(alignment),
+        _summary(report), _quality(report), _history(report), _calibration(report), _coverage(report),
+        _relations(report), sample_section(report), _settings(report),
     ]  # fmt: skip
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -54,48 +52,48 @@ def section(title: str, content: str, *, note: str = "") -> str:
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str | float | int]]) -> str:
     """A table that scrolls sideways on a narrow screen; numbers are aligned to the right."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _cell(value: Any) -> str:
+def _cell(value: str | float | int) -> str:
     if isinstance(value, float):
         return f'<td class="n">{value:.3f}</td>'
     if isinstance(value, int):
         return f'<td class="n">{value:,}</td>'
-    return f"<td>{escape(str(value))}</td>"
+    return f"<td>{escape(value)}</td>"
 
 
-def _summary(alignment: Alignment) -> str:
-    links, pair = alignment.links, alignment.pair
-    found = links.probs[links.status == 1]
+def _summary(report: ReportContent) -> str:
+    links, pair = report.links, report.pair
+    probs = links.probs[links.status == STATUSES.index("link")]
     tiles = [
         ("links", f"{links.count('link'):,}"),
         ("seeds", f"{links.count('seed'):,}"),
         ("without counterpart", f"{links.count('no_counterpart'):,}"),
-        ("mean probability", f"{found.mean():.3f}" if len(found) else "–"),
+        ("mean probability", f"{probs.mean():.3f}" if len(probs) else "–"),
     ]
     content = "".join(f"<div><b>{value}</b><span>{what}</span></div>" for what, value in tiles)
     return section("Summary", f'<div class="tiles">{content}</div>', note=f"From {pair.kg1} to {pair.kg2}.")
 
 
-def _quality(alignment: Alignment) -> str:
-    found = alignment.quality()
-    if found is None:
+def _quality(report: ReportContent) -> str:
+    if report.quality is None:
         return ""
-    rows = [(each.what, each.hit1, each.hit10, each.mrr) for each in found.rankings]
+    links = report.quality.links
+    rows = [(what, metrics.hit1, metrics.hit10, metrics.mrr) for what, metrics in report.quality.rankings.items()]
     content = table(["ranking", "Hit@1", "Hit@10", "MRR"], rows)
-    content += table(["links", "precision", "recall", "F1"], [("output", found.precision, found.recall, found.f1)])
+    content += table(["links", "precision", "recall", "F1"], [("output", links.precision, links.recall, links.f1)])
     return section(
-        "Quality", content, note=f"Measured on {found.num_links:,} true links that no step of the run has read."
+        "Quality", content, note=f"Measured on {links.num_links:,} true links that no step of the run has read."
     )
 
 
-def _history(alignment: Alignment) -> str:
-    history = alignment.result.history
+def _history(report: ReportContent) -> str:
+    history = report.history
     if not history:
         return ""
     rounds = [float(each.number) for each in history]
@@ -123,15 +121,15 @@ def _figure(caption: str, chart: str) -> str:
     return f"<figure><figcaption>{escape(caption)}</figcaption>{chart}</figure>"
 
 
-def _calibration(alignment: Alignment) -> str:
-    confidence = alignment.confidence
-    note = f"Probabilities: {confidence.note}."
-    if confidence.before is None or confidence.after is None:
+def _calibration(report: ReportContent) -> str:
+    calibrator = report.calibrator
+    note = f"Probabilities: {calibrator.note}."
+    if calibrator.before is None or calibrator.after is None:
         return section("Calibration", "", note=note)
     note += " They are those of entities with a counterpart: all held-out seeds have one."
     curves = {
         name: (curve.confidence.tolist(), curve.accuracy.tolist())
-        for name, curve in (("as computed", confidence.before), ("as written", confidence.after))
+        for name, curve in (("as computed", calibrator.before), ("as written", calibrator.after))
     }
     return section(
         "Calibration",
@@ -140,9 +138,9 @@ def _calibration(alignment: Alignment) -> str:
     )
 
 
-def _coverage(alignment: Alignment) -> str:
+def _coverage(report: ReportContent) -> str:
     """How well connected the graphs are, and how that bears on finding a counterpart."""
-    pair, links = alignment.pair, alignment.links
+    pair, links = report.pair, report.links
     names = [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(_DEGREES)]
     names.append(f"{_DEGREES[-1]}+")
     bins = [np.digitize(kg.degrees, _DEGREES) - 1 for kg in (pair.kg1, pair.kg2)]
@@ -160,12 +158,14 @@ def _coverage(alignment: Alignment) -> str:
     return section("Degrees and coverage", f'<div class="figures">{content}</div>')
 
 
-def _relations(alignment: Alignment) -> str:
-    rows = relation_rows(alignment)
+def _relations(report: ReportContent) -> str:
+    if report.refinement is None:
+        return ""
+    rows = relation_rows(report.pair.kg1, report.pair.kg2, report.refinement.relations)
     shown = [
         (row.source, row.target + ("⁻" if row.inverse else ""), row.source_in_target, row.target_in_source)
-        for row in rows[:SHOWN_RELATIONS]
-        if max(row.source_in_target, row.target_in_source) > WORTH_SHOWING
+        for row in rows[:MOST_RELATIONS]
+        if max(row.source_in_target, row.target_in_source) > LEAST_CONTAINMENT
     ]
     if not shown:
         return ""
@@ -173,6 +173,6 @@ def _relations(alignment: Alignment) -> str:
     return section("Relations", table(["relation", "counterpart", "contained in it", "contains it"], shown), note=note)
 
 
-def _settings(alignment: Alignment) -> str:
-    rows = [(name, str(value)) for name, value in {**alignment.settings, **versions()}.items() if value is not None]
+def _settings(report: ReportContent) -> str:
+    rows = [(name, str(value)) for name, value in {**report.settings, **versions()}.items() if value is not None]
     return section("To run it again", table(["setting", "value"], rows), note=f"Made by stea-fast {__version__}.")

@@ -1,1 +1,4 @@
-"""The commands of `stea-fast`, one file each: `HELP`, `EXAMPLES`, `add_arguments(parser)` and `run(given, console)`."""
+"""The commands of `stea-fast`, one file each.
+
+Every file has `HELP`, `EXAMPLES`, `add_arguments(parser)` and `run(arguments, console)`.
+"""

@@ -62,7 +62,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     facts, text = inputs.summary(alignment, given)
     judged = alignment.quality()
     if judged is not None:
-        facts["quality"] = judged.as_dict()
+        facts["quality"] = judged.to_dict()
         text = f"{judged}\n{text}"
     console.result(facts, text)
     return OK

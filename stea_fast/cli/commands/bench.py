@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, default=3, help="the best of so many runs counts (default: %(default)s)")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Measure."""
-    pair = synthetic_pair(given.entities, 0)
+    pair = synthetic_pair(arguments.entities, 0)
     candidates = demo.candidates(pair)
     embeddings = demo.encode(pair)
     backend = _backends.resolve("auto").__name__.rsplit(".", 1)[-1]
@@ -49,7 +49,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
             console.note("reading is left out: pip install 'stea-fast[rdf]'")
         else:
             calls["reading N-Triples"] = lambda: _read(path)
-        seconds = {what: _best(call, given.repeats) for what, call in calls.items()}
+        seconds = {what: _best(call, arguments.repeats) for what, call in calls.items()}
     console.note(f"{pair.kg1}, {pair.kg2}")
     text = [f"{what:34}{1000 * value:10.1f} ms" for what, value in seconds.items()]
     if "reading N-Triples" in seconds:

@@ -33,16 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh"))
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print the script."""
     from stea_fast.cli.main import subparsers
 
     commands = subparsers()
     cases = "\n".join(f'      {name}) words="{" ".join(_options(parser))}" ;;' for name, parser in commands.items())
     script = _BASH.format(commands=" ".join(commands), cases=cases)
-    if given.shell == "zsh":  # zsh runs completions of bash
+    if arguments.shell == "zsh":  # zsh runs completions of bash
         script = "#compdef stea-fast\nautoload -U +X bashcompinit && bashcompinit\n" + script
-    console.result({"shell": given.shell, "script": script}, script)
+    console.result({"shell": arguments.shell, "script": script}, script)
     return OK
 
 

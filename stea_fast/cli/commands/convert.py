@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from stea_fast._util.atomic import check_writable
-from stea_fast.alignment.api import labels
+from stea_fast.alignment.link_table import labels
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
 from stea_fast.data.dataset_folders import load_pair
@@ -31,28 +31,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Convert."""
-    format_of(given.output, given.target_format)
-    check_writable(given.output)
-    if given.input.is_dir():
-        table = _from_folder(given)
+    format_of(arguments.output, arguments.target_format)
+    check_writable(arguments.output)
+    if arguments.input.is_dir():
+        table = _from_folder(arguments)
     else:
-        table = read_triples(given.input, format=given.source_format, literals=given.literals, strict=given.strict)
-    console.problems(table.problems, f"malformed lines of {given.input}")
-    write_triples(table, given.output, format=given.target_format)
+        table = read_triples(
+            arguments.input, format=arguments.source_format, literals=arguments.literals, strict=arguments.strict
+        )
+    console.problems(table.problems, f"malformed lines of {arguments.input}")
+    write_triples(table, arguments.output, format=arguments.target_format)
     counts = {"triples": len(table.triples), "entities": len(table.entities), "relations": len(table.relations)}
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    console.result({**counts, "output": str(given.output)}, f"{given.output}: {text}")
+    console.result({**counts, "output": str(arguments.output)}, f"{arguments.output}: {text}")
     return OK
 
 
-def _from_folder(given: argparse.Namespace) -> TripleTable:
-    if given.graph is None:
-        raise UsageError(f"{given.input} is a dataset folder with two graphs: choose one with --graph 1 or --graph 2")
-    pair = load_pair(given.input, 1.0, permutation_seed=None)
-    kg = (pair.kg1, pair.kg2)[given.graph - 1]
-    label = labels(pair)[given.graph - 1]
+def _from_folder(arguments: argparse.Namespace) -> TripleTable:
+    if arguments.graph is None:
+        raise UsageError(
+            f"{arguments.input} is a dataset folder with two graphs: choose one with --graph 1 or --graph 2"
+        )
+    pair = load_pair(arguments.input, 1.0, permutation_seed=None)
+    kg = (pair.kg1, pair.kg2)[arguments.graph - 1]
+    label = labels(pair)[arguments.graph - 1]
     entities = NameTable.pack(label(entity) for entity in range(kg.num_entities))
     relations = NameTable.pack(kg.relation_label(relation) for relation in range(kg.num_relations))
     return TripleTable(kg.triples, entities, relations)

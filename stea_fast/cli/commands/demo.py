@@ -27,25 +27,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, default=Path("stea-fast-demo.html"), help="default: %(default)s")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Show."""
     try:
-        pair = synthetic_pair(given.entities, given.seed)
+        pair = synthetic_pair(arguments.entities, arguments.seed)
     except ValueError as error:
         raise UsageError(error) from None
-    check_writable(given.report)
+    check_writable(arguments.report)
     console.note(f"Two graphs of one world\n  {pair.kg1}\n  {pair.kg2}")
     console.note(f"  {len(pair.train):,} links are known; the others are hidden and only judge the result\n")
     begin = time.perf_counter()
-    alignment = align(pair, rounds=given.rounds, calibration="holdout", seed=given.seed, progress=console.progress)
+    alignment = align(
+        pair, rounds=arguments.rounds, calibration="holdout", seed=arguments.seed, progress=console.progress
+    )
     seconds = time.perf_counter() - begin
-    alignment.write_report(given.report)
+    alignment.write_report(arguments.report)
     judged = alignment.quality()
     assert judged is not None  # a synthetic pair has test links
-    facts = {"quality": judged.as_dict(), "seconds": seconds, "report": str(given.report.resolve())}
+    facts = {"quality": judged.to_dict(), "seconds": seconds, "report": str(arguments.report.resolve())}
     text = [
-        f"{judged}\n\nprobabilities: {alignment.confidence.note}\n\n{_links_text(alignment)}",
-        f"\nreport: {given.report.resolve()}   ({seconds:.0f} s)",
+        f"{judged}\n\nprobabilities: {alignment.calibrator.note}\n\n{_links_text(alignment)}",
+        f"\nreport: {arguments.report.resolve()}   ({seconds:.0f} s)",
     ]
     console.result(facts, "\n".join(text))
     return OK
@@ -53,15 +55,15 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 def _links_text(alignment: Alignment) -> str:
     """Five links, and the evidence behind the first."""
-    found = [row for row in alignment.links.rows() if row.status == "link"]
+    new_links = [row for row in alignment.links.rows() if row.status == "link"]
     lines = [
-        f"{len(found):,} new links and {alignment.links.count('no_counterpart'):,} entities without counterpart; "
+        f"{len(new_links):,} new links and {alignment.links.count('no_counterpart'):,} entities without counterpart; "
         "five links, with the evidence behind the first:"
     ]
-    lines += [f"  {row.source} ≡ {row.target}   probability {row.probability:.3f}" for row in islice(found, 5)]
+    lines += [f"  {row.source} ≡ {row.target}   probability {row.probability:.3f}" for row in islice(new_links, 5)]
     refinement = alignment.result.refinement
-    if found and refinement is not None:
-        explanation = refinement.explain(*(int(name) for name in (found[0].source, found[0].target or "0")))
+    if new_links and refinement is not None:
+        explanation = refinement.explain(*(int(name) for name in (new_links[0].source, new_links[0].target or "0")))
         lines.append(f"{explanation.title}: evidence {explanation.evidence:.2f}")
         lines += [f"  {fact.share:6.1%}  {fact.text}" for fact in explanation[:4]]
     return "\n".join(lines)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
 from stea_fast.cli.console import Console
 from stea_fast.cli.exit_codes import OK
-from stea_fast.evaluation.metrics import evaluate, reliability
+from stea_fast.evaluation.metrics import PairsOnly, evaluate, reliability
 from stea_fast.formats.links import Link, read_link_rows
 from stea_fast.formats.triple_table import Vocabulary
 from stea_fast.formats.triples import Problems
@@ -29,27 +28,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Evaluate."""
-    links, gold = (_read(path, given.strict, console) for path in (given.links, given.gold))
-    if given.seeds is not None:
-        known = {link.source for link in _read(given.seeds, given.strict, console)}
-        links, gold = ([link for link in part if link.source not in known] for part in (links, gold))
+    links, gold = (_read(path, arguments.strict, console) for path in (arguments.links, arguments.gold))
+    if arguments.seeds is not None:
+        seeds = {link.source for link in _read(arguments.seeds, arguments.strict, console)}
+        links, gold = ([link for link in part if link.source not in seeds] for part in (links, gold))
     if not gold:
-        raise ValueError(f"{given.gold} holds no links beyond the seeds")
+        raise ValueError(f"{arguments.gold} holds no links beyond the seeds")
     sources, targets = Vocabulary(), Vocabulary()
-    found, true = (_ids(part, sources, targets) for part in (links, gold))
-    metrics = evaluate(SimpleNamespace(pairs=found), true)
+    pairs, true = (_ids(part, sources, targets) for part in (links, gold))
+    metrics = evaluate(PairsOnly(pairs), true)
     facts = {
         "links": len(links), "gold": len(gold), "precision": metrics.precision, "recall": metrics.recall,
         "f1": metrics.f1,
     }  # fmt: skip
     text = f"{len(links):,} links, {len(gold):,} true ones: {metrics}"
-    judged = [(link.probability, pair) for link, pair in zip(links, found.tolist(), strict=True)]
-    if judged and all(prob is not None for prob, _ in judged):
+    claims = [(link.probability, pair) for link, pair in zip(links, pairs.tolist(), strict=True)]
+    if claims and all(prob is not None for prob, _ in claims):
         truth = set(map(tuple, true.tolist()))
-        right = np.array([tuple(pair) in truth for _, pair in judged])
-        facts["calibration_error"] = reliability(np.array([prob for prob, _ in judged]), right).error
+        right = np.array([tuple(pair) in truth for _, pair in claims])
+        facts["calibration_error"] = reliability(np.array([prob for prob, _ in claims]), right).error
         text += f"  calibration error {facts['calibration_error']:.3f}"
     console.result(facts, text)
     return OK

@@ -35,24 +35,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_graph_options(parser)
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Explain."""
-    kg1, kg2 = inputs.read_graphs(given, console)
+    kg1, kg2 = inputs.read_graphs(arguments, console)
     index1, index2 = name_index(kg1), name_index(kg2)
     linked = {
         (index1[link.source], index2[link.target]): 1.0 if link.probability is None else link.probability
-        for link in read_link_rows(given.links, Problems(given.strict))
+        for link in read_link_rows(arguments.links, Problems(arguments.strict))
         if link.source in index1 and link.target in index2
     }
     if not linked:
-        raise ValueError(f"{given.links} holds no link between entities of the two graphs")
-    e = _entity(given.source, index1, "first")
-    if given.target is None:
+        raise ValueError(f"{arguments.links} holds no link between entities of the two graphs")
+    e = _entity(arguments.source, index1, "first")
+    if arguments.target is None:
         e2 = next((target for source, target in linked if source == e), None)
         if e2 is None:
-            raise ValueError(f"{given.source} has no link in {given.links}; name one with --target")
+            raise ValueError(f"{arguments.source} has no link in {arguments.links}; name one with --target")
     else:
-        e2 = _entity(given.target, index2, "second")
+        e2 = _entity(arguments.target, index2, "second")
     pairs = np.array(list(linked), dtype=np.int64)
     weights = np.clip(np.fromiter(linked.values(), dtype=np.float32, count=len(linked)), 0.0, 1.0)
     forward = _beliefs(pairs, weights, kg1)
@@ -60,7 +60,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     explanation = explain_pair(kg1, kg2, e, e2, forward, relations)
     facts = {"title": explanation.title, "evidence": explanation.evidence, "facts": list(map(asdict, explanation))}
     shown = [f"{explanation.title}: evidence {explanation.evidence:.3f} from {len(explanation)} facts"]
-    shown += [f"  {fact.share:6.1%}  {fact.text}" for fact in explanation[: given.top]]
+    shown += [f"  {fact.share:6.1%}  {fact.text}" for fact in explanation[: arguments.top]]
     console.result(facts, "\n".join(shown))
     return OK
 

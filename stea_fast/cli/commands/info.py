@@ -25,13 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Show."""
-    if given.graph is None:
+    if arguments.graph is None:
         facts = versions()
         console.result({**facts, **_backends()}, _machine_text(facts))
     else:
-        facts = _graph_facts(given, console)
+        facts = _graph_facts(arguments, console)
         console.result(facts, "\n".join(f"{name:24}{value}" for name, value in facts.items()))
     return OK
 
@@ -43,26 +43,25 @@ def _backends() -> dict[str, Any]:
         automatic = _backends.resolve("auto").__name__.rsplit(".", 1)[-1]
     except (_backends.BackendUnavailable, ValueError) as error:
         automatic = f"none ({error})"
-    found = _backends.backends()
-    listed = {name: {"usable": status.usable, "detail": status.detail} for name, status in found.items()}
+    listed = {name: {"usable": status.usable, "detail": status.detail} for name, status in _backends.backends().items()}
     return {"backends": listed, "automatic": automatic}
 
 
 def _machine_text(facts: dict[str, Any]) -> str:
     lines = [f"{name:15}{value}" for name, value in facts.items()]
-    found = _backends()
+    backends = _backends()
     lines += ["", "backends"]
-    for name, status in found["backends"].items():
+    for name, status in backends["backends"].items():
         lines.append(f"  {name:11}{'usable ' if status['usable'] else 'no     '} {status['detail']}")
-    return "\n".join([*lines, f"  automatic choice: {found['automatic']}"])
+    return "\n".join([*lines, f"  automatic choice: {backends['automatic']}"])
 
 
-def _graph_facts(given: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _graph_facts(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     from stea_fast.data.files import graph_of
     from stea_fast.formats.triples import read_triples
 
-    table = read_triples(given.graph, format=given.format, literals=given.literals, strict=given.strict)
-    console.problems(table.problems, f"malformed lines of {given.graph}")
+    table = read_triples(arguments.graph, format=arguments.format, literals=arguments.literals, strict=arguments.strict)
+    console.problems(table.problems, f"malformed lines of {arguments.graph}")
     kg = graph_of(table)
     stats = kg.degree_stats()
     return {

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import Alignment, both_ways, link_table
-from stea_fast.alignment.calibration import Confidence
+from stea_fast.alignment.api import Alignment
+from stea_fast.alignment.calibration import ProbabilityCalibrator
+from stea_fast.alignment.joint_probabilities import joint_probabilities
+from stea_fast.alignment.link_table import link_table
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -41,47 +43,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_graph_options(parser)
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Refine."""
-    if (given.candidates is None) == (given.embeddings is None):
+    if (arguments.candidates is None) == (arguments.embeddings is None):
         raise UsageError("give either --candidates or --embeddings with --entities")
-    if given.embeddings is not None and given.entities is None:
+    if arguments.embeddings is not None and arguments.entities is None:
         raise UsageError("--embeddings needs --entities: two files that name the entity of every row")
-    inputs.check_outputs(given)
-    graphs = inputs.read_graphs(given, console)
+    inputs.check_outputs(arguments)
+    graphs = inputs.read_graphs(arguments, console)
     seeds = np.zeros((0, 2), dtype=np.int64)
-    if given.seeds is not None:
-        seeds = inputs.read_known(given.seeds, graphs, given, console)
-    found = _from_embeddings(given, graphs) if given.candidates is None else _from_file(given, graphs, console)
-    refined = refine(found, *graphs, seeds=seeds)
-    pair = make_pair(*graphs, seeds, name=" ".join(path.name for path in given.graphs))
-    confidence = Confidence(note="not calibrated: the encoder is not at hand to be run without some seeds")
-    links = link_table(pair, both_ways(refined), confidence, min_prob=given.min_prob, one_to_one=given.one_to_one)
-    result = SelfTrainingResult((), refined.pairs, refined.pair_probs, found, refined, (None, None))
-    settings = {"min_prob": given.min_prob, "one_to_one": given.one_to_one}
-    alignment = Alignment(pair, links, confidence, result, settings)
-    inputs.write_outputs(alignment, given)
-    console.result(*inputs.summary(alignment, given))
+    if arguments.seeds is not None:
+        seeds = inputs.read_known(arguments.seeds, graphs, arguments, console)
+    if arguments.embeddings is None:
+        candidates = _from_file(arguments, graphs, console)
+    else:
+        candidates = _from_embeddings(arguments, graphs)
+    refined = refine(candidates, *graphs, seeds=seeds)
+    pair = make_pair(*graphs, seeds, name=" ".join(path.name for path in arguments.graphs))
+    calibrator = ProbabilityCalibrator(note="not calibrated: the encoder is not at hand to be run without some seeds")
+    links = link_table(
+        pair, joint_probabilities(refined), calibrator, min_prob=arguments.min_prob, one_to_one=arguments.one_to_one
+    )
+    result = SelfTrainingResult((), refined.pairs, refined.pair_probs, candidates, refined, (None, None))
+    settings = {"min_prob": arguments.min_prob, "one_to_one": arguments.one_to_one}
+    alignment = Alignment(pair, links, calibrator, result, settings)
+    inputs.write_outputs(alignment, arguments)
+    console.result(*inputs.summary(alignment, arguments))
     return OK
 
 
-def _from_file(given: argparse.Namespace, graphs: tuple[KG, KG], console: Console) -> TopK:
-    problems = Problems(given.strict)
-    rows = read_link_rows(given.candidates, problems)
-    pairs, scores = _known_rows(rows, given.candidates, graphs, problems)
-    console.problems(problems, f"of {len(rows):,} candidates of {given.candidates}")
+def _from_file(arguments: argparse.Namespace, graphs: tuple[KG, KG], console: Console) -> TopK:
+    problems = Problems(arguments.strict)
+    rows = read_link_rows(arguments.candidates, problems)
+    pairs, scores = _pairs_and_scores(rows, arguments.candidates, graphs, problems)
+    console.problems(problems, f"of {len(rows):,} candidates of {arguments.candidates}")
     if not len(pairs):
-        raise ValueError(f"{given.candidates} holds no candidate between entities of the two graphs")
+        raise ValueError(f"{arguments.candidates} holds no candidate between entities of the two graphs")
     forward = _ranking(pairs, scores, graphs[0].num_entities)
     return TopK(forward, _ranking(pairs[:, ::-1], scores, graphs[1].num_entities), engine="given")
 
 
-def _known_rows(
+def _pairs_and_scores(
     rows: list[Link], path: Path, graphs: tuple[KG, KG], problems: Problems
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distinct pairs of ids and their scores."""
     index1, index2 = (name_index(kg) for kg in graphs)
-    found: dict[tuple[int, int], float] = {}
+    best_scores: dict[tuple[int, int], float] = {}
     for line, source, target, score in rows:
         e, e2 = index1.get(source), index2.get(target)
         if e is None or e2 is None:
@@ -89,9 +96,9 @@ def _known_rows(
         elif score is None or not np.isfinite(score):
             problems.add(f"{path}:{line}", "expected a third column with a score")
         else:
-            found[e, e2] = max(score, found.get((e, e2), -np.inf))
-    pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)
-    return pairs, np.fromiter(found.values(), dtype=np.float32, count=len(found))
+            best_scores[e, e2] = max(score, best_scores.get((e, e2), -np.inf))
+    pairs = np.array(list(best_scores), dtype=np.int64).reshape(-1, 2)
+    return pairs, np.fromiter(best_scores.values(), dtype=np.float32, count=len(best_scores))
 
 
 def _ranking(pairs: np.ndarray, scores: np.ndarray, num_rows: int) -> Ranking:
@@ -106,12 +113,12 @@ def _ranking(pairs: np.ndarray, scores: np.ndarray, num_rows: int) -> Ranking:
     return Ranking(indices, values)
 
 
-def _from_embeddings(given: argparse.Namespace, graphs: tuple[KG, KG]) -> TopK:
+def _from_embeddings(arguments: argparse.Namespace, graphs: tuple[KG, KG]) -> TopK:
     matrices = [
         _rows_by_entity(*paths, kg)
-        for paths, kg in zip(zip(given.embeddings, given.entities, strict=True), graphs, strict=True)
+        for paths, kg in zip(zip(arguments.embeddings, arguments.entities, strict=True), graphs, strict=True)
     ]
-    return topk(matrices[0], matrices[1], min(given.k, *(kg.num_entities for kg in graphs)))
+    return topk(matrices[0], matrices[1], min(arguments.k, *(kg.num_entities for kg in graphs)))
 
 
 def _rows_by_entity(path: Path, names: Path, kg: KG) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast.search.embeddings import Embeddings, Scoring
-from stea_fast.search.exact import Found, Pass, Query
+from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult
 
 BLOCK_ROWS, BLOCK_COLUMNS = 1024, 4096
 ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
@@ -34,11 +34,11 @@ class Pools:
         """Views of some lines, as the kernels take them."""
         return self.entries[span], self.sizes[span], self.threshold[span], self.best[span]
 
-    def found(self) -> Found:
+    def candidates(self) -> RowCandidates:
         """The kept entries, once they are sorted."""
         filled = np.arange(self.keep) < self.sizes[:, None]
         entries = self.entries[:, : self.keep]
-        return Found(np.where(filled, entries["index"], -1), np.where(filled, entries["score"], -np.inf))
+        return RowCandidates(np.where(filled, entries["index"], -1), np.where(filled, entries["score"], -np.inf))
 
 
 class PartitionSums:
@@ -72,24 +72,24 @@ class CpuEngine:
         """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
         return self.kernels.products(queries, keys, indices, distance, self.n_threads)
 
-    def search(self, query: Query) -> Pass:
+    def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column, in single precision."""
-        side1, side2, beta = query.side1, query.side2, query.beta
-        rows = Pools(len(side1), min(query.keep, len(side2)), query.floors[0])
-        columns = Pools(len(side2), min(query.keep, len(side1)), query.floors[1])
+        side1, side2, beta = request.side1, request.side2, request.beta
+        rows = Pools(len(side1), min(request.keep, len(side2)), request.floors[0])
+        columns = Pools(len(side2), min(request.keep, len(side1)), request.floors[1])
         sums = None if beta is None else (PartitionSums(len(side1)), PartitionSums(len(side2)))
-        for block, span1, span2 in _blocks(side1, side2, query.scoring):
+        for block, span1, span2 in _blocks(side1, side2, request.scoring):
             pools = rows.part(span1), columns.part(span2)
             keeps = rows.keep, columns.keep
             self.kernels.merge(block, span1.start, span2.start, *pools, *keeps, self.n_threads)
             if sums is not None:
                 parts = sums[0].part(span1), sums[1].part(span2)
                 self.kernels.partition(block, *pools, *keeps, *parts, beta, self.n_threads)
-            query.step(block[0].size)
+            request.step(block[0].size)
         for line_pools in (rows, columns):
             self.kernels.sort(line_pools.part(slice(None)), line_pools.keep, self.n_threads)
         logs = None if sums is None or beta is None else (sums[0].log(beta), sums[1].log(beta))
-        return Pass(rows.found(), columns.found(), logs)
+        return SearchResult(rows.candidates(), columns.candidates(), logs)
 
 
 def _blocks(side1: Embeddings, side2: Embeddings, scoring: Scoring) -> Iterator[tuple[Block, slice, slice]]:

@@ -11,11 +11,11 @@ import faiss
 import numpy as np
 
 from stea_fast.search.embeddings import Embeddings, Scoring
-from stea_fast.search.exact import Found, Pass, Products, Query
+from stea_fast.search.exact import Products, RowCandidates, SearchRequest, SearchResult
 
 logger = logging.getLogger("stea_fast")
 
-QUERIES = 4096  # between two looks at progress and Ctrl-C
+QUERIES_AT_ONCE = 4096  # between two looks at progress and Ctrl-C
 HNSW_LINKS = 32
 Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
@@ -32,28 +32,30 @@ class FaissEngine:
         self.name = "faiss" if kind == "flat" else f"faiss-{kind}"
         self.kind, self.products = kind, products
 
-    def search(self, query: Query) -> Pass:
+    def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column: one search in each direction."""
-        if query.beta is not None:
+        if request.beta is not None:
             raise ValueError(f"engine={self.name!r} gives no partition sums (beta); use 'auto', 'native' or 'torch'")
-        side1, side2, scoring = query.side1, query.side2, query.scoring
-        forward = self._direction(side1, side2, scoring, query)
-        return Pass(forward, self._direction(side2, side1, scoring.swapped(), query))
+        side1, side2, scoring = request.side1, request.side2, request.scoring
+        forward = self._direction(side1, side2, scoring, request)
+        return SearchResult(forward, self._direction(side2, side1, scoring.swapped(), request))
 
-    def _direction(self, queries: Embeddings, keys: Embeddings, scoring: Scoring, query: Query) -> Found:
-        keep = min(query.keep, len(keys))
+    def _direction(
+        self, queries: Embeddings, keys: Embeddings, scoring: Scoring, request: SearchRequest
+    ) -> RowCandidates:
+        keep = min(request.keep, len(keys))
         # An offset of the key is one more dimension, at which every query is -1.
         has_offsets = bool(np.any(scoring.offset2))
         search = self._searcher(_scaled(keys, scoring.scale2, scoring.offset2 if has_offsets else None))
         indices = np.empty((len(queries), keep), dtype=np.int32)
         scores = np.empty((len(queries), keep), dtype=np.float32)
-        for begin in range(0, len(queries), QUERIES):
-            span = slice(begin, min(begin + QUERIES, len(queries)))
+        for begin in range(0, len(queries), QUERIES_AT_ONCE):
+            span = slice(begin, min(begin + QUERIES_AT_ONCE, len(queries)))
             minus_one = np.full(len(queries), -1.0) if has_offsets else None
             scores[span], indices[span] = search(_scaled(queries, scoring.scale1, minus_one, span), keep)
             scores[span] -= scoring.offset1[span, None].astype(np.float32)
-            query.step((span.stop - span.start) * len(keys) / 2)  # each direction is half of the work
-        return Found(indices, np.where(indices >= 0, scores, -np.inf).astype(np.float32))
+            request.step((span.stop - span.start) * len(keys) / 2)  # each direction is half of the work
+        return RowCandidates(indices, np.where(indices >= 0, scores, -np.inf).astype(np.float32))
 
     def _searcher(self, keys: np.ndarray) -> Search:
         if self.kind != "flat":
@@ -84,8 +86,10 @@ class _GpuSearch:
     def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         parts = np.array_split(queries, len(self.resources))
         with ThreadPoolExecutor(len(self.resources)) as pool:
-            found = list(pool.map(lambda device: self._on_device(device, parts[device], k), range(len(parts))))
-        return np.concatenate([scores for scores, _ in found]), np.concatenate([indices for _, indices in found])
+            parts_found = list(pool.map(lambda device: self._on_device(device, parts[device], k), range(len(parts))))
+        return np.concatenate([scores for scores, _ in parts_found]), np.concatenate(
+            [indices for _, indices in parts_found]
+        )
 
     def _on_device(self, device: int, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if len(queries) == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stea_fast.search.exact import Found, Pass, Query, gathered_products
+from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
 
 
 class ReferenceEngine:
@@ -13,15 +13,15 @@ class ReferenceEngine:
     name = "reference"
     products = staticmethod(gathered_products)
 
-    def search(self, query: Query) -> Pass:
+    def search(self, request: SearchRequest) -> SearchResult:
         """The first targets, said to be no better than any other."""
-        if query.beta is not None:
+        if request.beta is not None:
             raise ValueError("engine='reference' gives no partition sums (beta); use 'auto', 'native' or 'torch'")
-        sizes = len(query.side1), len(query.side2)
-        query.step(sizes[0] * sizes[1])
-        return Pass(_nothing(*sizes, query.keep), _nothing(*sizes[::-1], query.keep))
+        sizes = len(request.side1), len(request.side2)
+        request.step(sizes[0] * sizes[1])
+        return SearchResult(_nothing(*sizes, request.keep), _nothing(*sizes[::-1], request.keep))
 
 
-def _nothing(rows: int, targets: int, keep: int) -> Found:
+def _nothing(rows: int, targets: int, keep: int) -> RowCandidates:
     indices = np.tile(np.arange(min(keep, targets), dtype=np.int32), (rows, 1))
-    return Found(indices, np.full(indices.shape, np.inf, dtype=np.float32))
+    return RowCandidates(indices, np.full(indices.shape, np.inf, dtype=np.float32))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from stea_fast.search.exact import Found, Pass, Query, gathered_products
+from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2048, 8192
 
@@ -19,9 +19,9 @@ class TorchEngine:
     name = "torch"
     products = staticmethod(gathered_products)
 
-    def search(self, query: Query) -> Pass:
+    def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column, in single precision."""
-        side1, side2, scoring, keep, beta = query.side1, query.side2, query.scoring, query.keep, query.beta
+        side1, side2, scoring, keep, beta = request.side1, request.side2, request.scoring, request.keep, request.beta
         device = side1.array.device
         scale1, scale2 = (scoring.scale1 * side1.block_norms).float(), (scoring.scale2 * side2.block_norms).float()
         offset1, offset2 = scoring.offset1.float(), scoring.offset2.float()
@@ -43,8 +43,8 @@ class TorchEngine:
                         scaled = beta * block.double()
                         sums1[span1] = torch.logaddexp(sums1[span1], scaled.logsumexp(1))
                         sums2[span2] = torch.logaddexp(sums2[span2], scaled.logsumexp(0))
-                    query.step(block.numel())
-        return Pass(rows.found(), columns.found(), None if beta is None else (sums1, sums2))
+                    request.step(block.numel())
+        return SearchResult(rows.candidates(), columns.candidates(), None if beta is None else (sums1, sums2))
 
 
 class _Best:
@@ -62,8 +62,8 @@ class _Best:
         self.scores[lines], order = scores.topk(keep, dim=1)
         self.indices[lines] = indices.gather(1, order)
 
-    def found(self) -> Found:
-        return Found(self.indices, self.scores)
+    def candidates(self) -> RowCandidates:
+        return RowCandidates(self.indices, self.scores)
 
 
 @contextmanager

@@ -1,0 +1,103 @@
+"""What files of results hold, row by row, and which formats they have; the ids are those of the user's own files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from stea_fast.formats import rdf, tabular
+from stea_fast.formats.streams import split_suffixes
+from stea_fast.formats.triple_table import Problems, TableBuilder
+
+LINK_FORMATS = ("tsv", "csv", "jsonl", "parquet", "arrow", "nt", "sssom")
+_SUFFIXES = {
+    ".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".nt": "nt",
+}  # fmt: skip
+Value = str | float | bool | None
+
+
+class LinkRow(NamedTuple):
+    """One source entity by its name.
+
+    Attributes:
+        source, target: original ids; the target is None where there is no counterpart.
+        probability: that the link is right; 1 for a seed, None where there is no link.
+        rank: of the target among the source's candidates, from 1; None where it is not among them.
+        agreement: who chose whom: "both" each other, "forward" the source the target, "backward" the target the
+            source, "none" (one-to-one links only); None where there is no link.
+        status: "seed", "link" or "no_counterpart".
+    """
+
+    source: str
+    target: str | None
+    probability: float | None
+    rank: int | None
+    agreement: str | None
+    status: str
+
+
+class RelationRow(NamedTuple):
+    """Two relations that are seen together.
+
+    Attributes:
+        source, target: names of the relations.
+        inverse: whether the source's relation is compared with the inverse of the target's.
+        source_in_target: P(r ⊆ r'): of the statements of r, the share that r' makes too.
+        target_in_source: P(r' ⊆ r).
+    """
+
+    source: str
+    target: str
+    inverse: bool
+    source_in_target: float
+    target_in_source: float
+
+
+def link_format_of(path: Path, format: str | None = None) -> str:
+    """The format asked for, or by the suffixes of the file's name; `.sssom.tsv` is SSSOM."""
+    if format is not None:
+        if format not in LINK_FORMATS:
+            raise ValueError(f"format must be one of {', '.join(LINK_FORMATS)}; got {format!r}")
+        return format
+    suffix, compression = split_suffixes(path)
+    name = path.name.lower().removesuffix(compression)
+    if name.endswith(".sssom.tsv") or suffix == ".sssom":
+        return "sssom"
+    if suffix not in _SUFFIXES:
+        raise ValueError(
+            f"{path}: the suffix {suffix!r} names no known format of links; rename the file or give one of "
+            f"{', '.join(LINK_FORMATS)}"
+        )
+    return _SUFFIXES[suffix]
+
+
+def write_statements(stream: IO[bytes], triples: Iterable[tuple[str, str, str]]) -> None:
+    """Triples of names as N-Triples."""
+    builder = TableBuilder(Problems())
+    for head, relation, tail in triples:
+        builder.add(head.encode(), relation.encode(), tail.encode())
+    rdf.write(builder.build(), stream, "nt")
+
+
+def write_table(stream: IO[bytes], format: str, header: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
+    """Rows as TSV, CSV, JSON lines, Parquet or Arrow."""
+    if format == "jsonl":
+        for row in rows:
+            line = json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False)
+            stream.write(line.encode() + b"\n")
+    elif format in ("tsv", "csv"):
+        tabular.write_text(stream, format, header, ([_cell(value) for value in row] for row in rows))
+    else:
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        tabular.write_arrow(stream, format, dict(zip(header, columns, strict=True)))
+
+
+def _cell(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else tabular.cell(str(value))
