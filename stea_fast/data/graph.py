@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast.data import graph_store
 from stea_fast.data.interop import FromOtherLibraries
 from stea_fast.name_table import NameTable
+from stea_fast.types import ArrayLike
 
 if TYPE_CHECKING:
-    from stea_fast.data.device_graph import DeviceGraph
+    import torch
 
-FORMAT = "stea-fast KG"
-FORMAT_VERSION = 1
-_ARRAYS = ("indptr", "edges", "functionality")
-_NAMES = ("entity_names", "relation_names")
+    from stea_fast.data.device_graph import DeviceGraph
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class KG(FromOtherLibraries):
 
     def __init__(
         self,
-        triples: Any,
+        triples: ArrayLike,
         num_entities: int | None = None,
         num_relations: int | None = None,
         *,
@@ -109,7 +104,7 @@ class KG(FromOtherLibraries):
         for name, value in state[1].items():  # a copy or an unpickled graph: as immutable as the original
             self._set(name, freeze(value) if isinstance(value, np.ndarray) else value)
 
-    def to(self, device: Any) -> KG:
+    def to(self, device: str | torch.device) -> KG:
         """This graph with a copy of its arrays on a torch device, for `refine` and `Refiner` to use there.
 
         The arrays on the host stay and are shared. `to("cpu")` forgets the copy.
@@ -194,87 +189,27 @@ class KG(FromOtherLibraries):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a folder of .npy files. The folder appears whole or not at all."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        private = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        staging = private / "kg"
-        try:
-            staging.mkdir()  # with the user's umask; the temporary folder is closed to others
-            self._write(staging)
-            if path.exists():
-                _check_format(path)  # only a saved graph is ever replaced
-                shutil.rmtree(path)
-            os.replace(staging, path)
-        finally:
-            shutil.rmtree(private, ignore_errors=True)
-
-    def _write(self, folder: Path) -> None:
-        header = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "num_entities": self.num_entities,
-            "num_relations": self.num_relations,
-        }
-        for name in _ARRAYS:
-            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
-        for name in _NAMES:
-            table = getattr(self, name)
-            if table is not None:
-                np.save(folder / f"{name}.text.npy", table.text, allow_pickle=False)
-                np.save(folder / f"{name}.offsets.npy", table.offsets, allow_pickle=False)
-        (folder / "kg.json").write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")
+        parts = {field.name: getattr(self, field.name) for field in fields(graph_store.StoredGraph)}
+        graph_store.save(graph_store.StoredGraph(**parts), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> KG:
         """Read a saved graph; with `mmap=True` its arrays stay on disk until they are touched."""
-        folder = Path(path)
-        header = _check_format(folder)
-
-        def read(name: str) -> np.ndarray:
-            try:
-                return freeze(np.load(folder / f"{name}.npy", mmap_mode="r" if mmap else None, allow_pickle=False))
-            except (OSError, EOFError, ValueError) as error:
-                raise ValueError(f"{folder}: cannot read {name}.npy; the folder is damaged: {error}") from None
-
+        stored = graph_store.load(path, mmap=mmap)
         kg = cls.__new__(cls)
-        kg._set("num_entities", int(header["num_entities"]))
-        kg._set("num_relations", int(header["num_relations"]))
-        for name in _ARRAYS:
-            kg._set(name, read(name))
-        for name in _NAMES:
-            named = (folder / f"{name}.text.npy").exists()
-            kg._set(name, NameTable(read(f"{name}.text"), read(f"{name}.offsets")) if named else None)
+        for field in fields(stored):
+            kg._set(field.name, getattr(stored, field.name))
         kg._set("device_graph", None)
-        if not kg._is_consistent(touch_edges=not mmap):
-            raise ValueError(f"{folder}: the arrays do not fit together; the folder is damaged")
         return kg
 
-    def _is_consistent(self, *, touch_edges: bool) -> bool:
-        """Whether the arrays are what the kernels rely on; the contents of the edges only if asked."""
-        dtypes = [getattr(self, name).dtype for name in _ARRAYS]
-        return bool(
-            dtypes == [np.int64, np.int32, np.float32]
-            and self.indptr.shape == (self.num_entities + 1,)
-            and self.indptr[0] == 0
-            and (self.degrees >= 0).all()
-            and self.edges.shape == (int(self.indptr[-1]), 2)
-            and self.functionality.shape == (2 * self.num_relations,)
-            and all(
-                table is None or len(table) == size
-                for table, size in ((self.entity_names, self.num_entities), (self.relation_names, self.num_relations))
-            )
-            and (not touch_edges or self.edges.size == 0 or self.edges.min() >= 0)
-            and (not touch_edges or (self.edges < (self.num_entities, 2 * self.num_relations)).all())
-        )
 
-
-def _size(ids: np.ndarray, given: int | None, name: str, where: str, what: str, maximum: int = validate.MAX_ID) -> int:
-    if given is None:
+def _size(ids: np.ndarray, size: int | None, name: str, where: str, what: str, maximum: int = validate.MAX_ID) -> int:
+    if size is None:
         if ids.size == 0:
             raise ValueError(f"triples is empty: give {name}, or at least one triple")
         validate.in_range(ids, where, maximum, what)
-        given = int(ids.max()) + 1
-    size = validate.count(given, name, minimum=1, maximum=maximum)
+        size = int(ids.max()) + 1
+    size = validate.count(size, name, minimum=1, maximum=maximum)
     validate.in_range(ids, where, size, what)
     return size
 
@@ -328,19 +263,3 @@ def _functionality(indptr: np.ndarray, edges: np.ndarray, n: int, r: int) -> np.
     heads = np.bincount(keys[first] // n, minlength=2 * r)
     pairs = np.bincount(edges[:, 1], minlength=2 * r)
     return (heads / np.maximum(pairs, 1)).astype(np.float32)
-
-
-def _check_format(folder: Path) -> dict[str, Any]:
-    try:
-        header = json.loads((folder / "kg.json").read_text(encoding="utf-8"))
-        sizes = [header.get(name) for name in ("num_entities", "num_relations")]
-    except (OSError, ValueError, AttributeError) as error:
-        raise ValueError(f"{folder} is not a saved KG: {error}") from None
-    if header.get("format") != FORMAT or header.get("version") != FORMAT_VERSION:
-        raise ValueError(
-            f"{folder} holds {header.get('format')!r} version {header.get('version')!r}; "
-            f"expected {FORMAT!r} version {FORMAT_VERSION}"
-        )
-    if not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise ValueError(f"{folder}: kg.json does not say how many entities and relations there are")
-    return header
