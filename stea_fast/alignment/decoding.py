@@ -78,17 +78,16 @@ def decode(
     Ties go to the lower target; where several matchings have the largest sum, SciPy takes one, always the same.
 
     Args:
-        result: Anything with a `.forward` ranking, and a `.backward` one where the method uses it: `.indices` int [n,
-            k] (-1 for "no candidate") and `.scores` float [n, k], probabilities or similarities.
-        how: "greedy" links every source to its best candidate, with the score of the ranking. "mutual" links pairs that
-            are each other's best; it needs both directions, and the score is the source's. "one_to_one" links no target
-            twice: it takes the largest sum of scores over the candidates of both directions. Where scores are negative
-            all are raised by the same amount, so that a link never counts as worse than none. "sinkhorn" links every
-            source to its best candidate by the x of `sinkhorn`, which is the score.
+        result: Anything with a `.forward` ranking, and a `.backward` one where the method uses it. Scores may be
+            probabilities or similarities.
+        how: "greedy" links every source to its best candidate, with the score of the ranking.
+            "mutual" links pairs that are each other's best; it needs both directions, and the score is the source's.
+            "one_to_one" links no target twice: it takes the largest sum of scores over the candidates of both
+            directions (raised by the same amount where some are negative, so that no link counts as worse than none).
+            "sinkhorn" links every source to its best candidate by the x of `sinkhorn`, which is the score.
         threshold: Candidates whose score in `result` is not above it take no part, so a source abstains where none is
             above it; the default, None, lets all take part. It never applies to the x of Sinkhorn; write
-            `decode(sinkhorn(result), threshold=...)` where it should. "mutual" asks it of the scores of both
-            directions.
+            `decode(sinkhorn(result), threshold=...)` where it should. "mutual" asks it of both directions.
         seeds: Known links, int (m, 2); their entities take no part and are not output. None by default.
         temperature: The temperature of `sinkhorn`; the other methods do not use it.
         iterations: The number of iterations of `sinkhorn`; the other methods do not use it.
@@ -98,7 +97,6 @@ def decode(
 
     Raises:
         ValueError: A choice is unknown, a number is outside its range, or "mutual" was given one direction only.
-        TypeError: The rankings do not hold numbers.
 
     Example:
         >>> import numpy as np
@@ -142,8 +140,7 @@ def sinkhorn(
     stay zero. Columns therefore sum to 1, and rows nearly do where there are as many targets as sources. Give both
     directions where you can: a target that only one source lists draws that source to itself.
 
-    Time and memory are proportional to the number of listed pairs. Scores more than 600 temperatures below the best of
-    their row count as 600 below it.
+    Scores more than 600 temperatures below the best of their row count as 600 below it.
 
     Args:
         result: Anything with a `.forward` ranking, and a `.backward` one where it is known, as `decode` takes it.
@@ -158,14 +155,12 @@ def sinkhorn(
 
     Raises:
         ValueError: A number is outside its range, or a shape does not fit.
-        TypeError: The rankings do not hold numbers.
 
     Example:
         >>> import numpy as np
         >>> import stea_fast as sf
         >>> ranking = sf.Ranking(np.array([[0, 1], [0, 1]]), np.array([[0.9, 0.8], [0.7, 0.1]]))
-        >>> balanced = sf.sinkhorn(sf.Candidates(ranking))
-        >>> balanced.forward.indices[:, 0].tolist()  # the best of both was 0
+        >>> sf.sinkhorn(sf.Candidates(ranking)).forward.indices[:, 0].tolist()  # the best of both was 0
         [1, 0]
     """
     temperature, iterations = _sinkhorn_options(temperature, iterations)

@@ -43,8 +43,7 @@ class Metrics:
         >>> import numpy as np
         >>> import stea_fast as sf
         >>> ranking = sf.Ranking(np.array([[0, 1], [0, 1]]), np.array([[0.9, 0.1], [0.8, 0.7]]))
-        >>> metrics = sf.evaluate(sf.Candidates(ranking), [[0, 0], [1, 1]])
-        >>> print(metrics)
+        >>> print(sf.evaluate(sf.Candidates(ranking), [[0, 0], [1, 1]]))
         Hit@1 0.500  Hit@10 1.000  MRR 0.750
     """
 
@@ -168,10 +167,8 @@ def evaluate(
     Example:
         >>> import stea_fast as sf
         >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
-        >>> candidates = sf.demo.candidates(pair)
-        >>> closed, open_ = sf.evaluate(candidates, pair.test), sf.evaluate(candidates, pair.test, "all")
-        >>> closed.hit1 >= open_.hit1
-        True
+        >>> print(sf.evaluate(sf.demo.candidates(pair), pair.test))
+        Hit@1 0.569  Hit@10 0.847  MRR 0.651
     """
     depths = [validate.count(k, "ks", minimum=1) for k in ks]
     links = _test_links(test)
@@ -230,9 +227,8 @@ def paired_t_test(
         >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
         >>> candidates = sf.demo.candidates(pair)
         >>> out = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train)
-        >>> test = sf.paired_t_test(out, candidates, pair.test)
-        >>> test.difference > 0, test.p < 0.01
-        (True, True)
+        >>> sf.paired_t_test(out, candidates, pair.test).p < 0.01
+        True
     """
     validate.choice(metric, "metric", ("hit1", "mrr"))
     links = _test_links(test)
