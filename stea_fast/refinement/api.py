@@ -135,14 +135,15 @@ def refine(
         BackendUnavailable: The backend asked for cannot run here.
 
     Example:
+        >>> import numpy as np
         >>> import stea_fast as sf
-        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
-        >>> candidates = sf.demo.candidates(pair)
-        >>> out = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method=sf.Joint(sweeps=2))
-        >>> out.forward.indices.shape
-        (200, 10)
-        >>> sf.evaluate(out, pair.test).hit1 > sf.evaluate(candidates, pair.test).hit1
-        True
+        >>> kg1 = sf.KG([[0, 0, 1], [1, 1, 2], [2, 0, 3]])
+        >>> kg2 = sf.KG([[3, 0, 2], [2, 1, 1], [1, 0, 0]])
+        >>> indices = np.array([[3, 1], [2, 3], [0, 1], [0, 2]])  # two candidates for each entity of kg1, best first
+        >>> scores = np.array([[0.9, 0.2], [0.8, 0.7], [0.6, 0.5], [0.9, 0.1]])
+        >>> out = sf.refine((indices, scores), kg1, kg2, seeds=[[0, 3]], method=sf.Joint(sweeps=2))
+        >>> out.forward.indices[:, 0].tolist()  # entity 2 now goes to 1: its neighbours agree
+        [3, 2, 1, 0]
     """
     chosen = method_of(method)
     execution = Execution(backend, n_threads, rows_per_block)
