@@ -6,13 +6,19 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py build_cuda.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc tests/cuda -name '*.h' -o -name '*.cpp' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test lint format bench docs paper clean
+.PHONY: demo test test-all coverage lint format bench docs paper help clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
 
-test: $(VENV)/test.stamp  ## install, build, and run all tests
-	$(BIN)/python -m pytest -n 2 tests
+test: $(VENV)/test.stamp  ## install, build, and run the quick tests: minutes on two cores
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+
+test-all: $(VENV)/test.stamp  ## adds the slow tests, and runs only those: sanitizers, kills, browser, real data
+	$(BIN)/python -m pytest -n 2 -m slow tests
+
+coverage: $(VENV)/test.stamp  ## which lines the tests run, as a table and in htmlcov/
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html tests
 
 lint: $(VENV)/lint.stamp  ## ruff, mypy and clang-format
 	$(BIN)/ruff check .
@@ -20,20 +26,20 @@ lint: $(VENV)/lint.stamp  ## ruff, mypy and clang-format
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 
-format: $(VENV)/lint.stamp
+format: $(VENV)/lint.stamp  ## put the sources into their form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_FILES)
 
 bench: $(VENV)/bench.stamp  ## everything the speed claims rest on; see bench/README.md
-	$(BIN)/python bench/compare.py
+	$(BIN)/python -m bench.kernels.compare
 
 docs: $(VENV)/docs.stamp  ## the documentation as a website in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 paper: $(VENV)/bench.stamp  ## the quick part of the paper's experiments, and docs/results.md from all that was run
-	$(BIN)/python bench/paper/run.py --quick
-	$(BIN)/python bench/paper/render.py
+	$(BIN)/python -m bench.paper.run --quick
+	$(BIN)/python -m bench.paper.render
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -60,5 +66,8 @@ $(VENV)/docs.stamp: $(VENV)/demo.stamp
 	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[docs]"
 	touch $@
 
-clean:
+help:  ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+clean:  ## remove everything that was made
 	rm -rf $(VENV) build dist site *.egg-info stea_fast/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -62,6 +62,7 @@ def core_extension():
             "csrc/kernels/cpu/crew.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
+            "csrc/kernels/cpu/parallel_tasks.cpp",
             "csrc/kernels/cpu/relation_table.cpp",
             "csrc/kernels/cpu/run.cpp",
             "csrc/kernels/cpu/scratch.cpp",

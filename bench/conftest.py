@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import inputs
 import pytest
 
+from bench.lib import inputs
 from stea_fast import Pair
 
 T = TypeVar("T")

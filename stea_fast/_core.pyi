@@ -28,7 +28,9 @@ def evidence(
     row_end: int,
     n_threads: int,
     tier: str,
-) -> NDArray[np.float32]: ...
+    by_neighbor: bool = ...,
+    count_witnesses: bool = ...,
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]: ...
 def blanket(
     source: _Graph,
     target: _Graph,
@@ -41,6 +43,7 @@ def blanket(
     row_end: int,
     n_threads: int,
     tier: str,
+    by_neighbor: bool = ...,
 ) -> NDArray[np.float32]: ...
 def relation_counts(
     source: _Graph,
@@ -77,6 +80,7 @@ def proposals(
     row_end: int,
     n_threads: int,
     tier: str,
+    by_neighbor: bool = ...,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
 def topk_merge(
     block: _Block,

@@ -18,6 +18,8 @@ def evidence(
     row_end: int,
     out: Any,
     stream: int,
+    by_neighbor: bool = ...,
+    witness_count: Any = ...,
     block_size: int = ...,
     table_slots: int = ...,
 ) -> None: ...

@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 
 from stea_fast._util.arrays import freeze
+from stea_fast._util.sparse import concatenated_runs, offsets_of_counts
 
 
 class NameTable(Sequence[str]):
@@ -29,16 +30,14 @@ class NameTable(Sequence[str]):
     @classmethod
     def pack_utf8(cls, encoded: list[bytes]) -> NameTable:
         """Pack strings that are in UTF-8 already."""
-        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in encoded], out=offsets[1:])
+        offsets = offsets_of_counts(np.array([len(name) for name in encoded], dtype=np.int64))
         return cls(freeze(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy()), freeze(offsets))
 
     def take(self, order: np.ndarray) -> NameTable:
         """The names at these places, in this order."""
         lengths = np.diff(self.offsets)[order]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        letters = np.repeat(self.offsets[:-1][order] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return NameTable(freeze(self.text[letters]), freeze(offsets))
+        letters = concatenated_runs(self.offsets[:-1][order], lengths)
+        return NameTable(freeze(self.text[letters]), freeze(offsets_of_counts(lengths)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

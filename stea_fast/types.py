@@ -13,14 +13,18 @@ from stea_fast._util.arrays import to_numpy
 
 if TYPE_CHECKING:
     import torch
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, sparray, spmatrix
 
-    # What is stored and given back; `ArrayLike` is what is taken: also nested sequences of numbers, such as [[0, 3]].
-    Array: TypeAlias = np.ndarray | torch.Tensor
-    ArrayLike: TypeAlias = Array | Sequence[Any]
+    ArrayLike: TypeAlias = np.ndarray | torch.Tensor | Sequence[Any]
+    MatrixLike: TypeAlias = ArrayLike | sparray | spmatrix
 else:
-    Array = ArrayLike = Any  # torch is not imported for the name of a type
+    ArrayLike = MatrixLike = Any  # no package is imported for the name of a type
 
+# `ArrayLike` is what functions take: a NumPy array, a torch tensor, or nested sequences of numbers such as [[0, 3]].
+# `MatrixLike` may be sparse as well.
+# `Array` is what records hold: a NumPy array or a torch tensor. To a type checker it is `Any`: which of the two it is
+# depends on what the user gave, and a union of both would have no arithmetic.
+Array: TypeAlias = Any
 PairScores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -80,10 +84,10 @@ class Ranking:
         [2, 1]
     """
 
-    indices: Any
-    scores: Any
+    indices: Array
+    scores: Array
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Array]:
         return iter((self.indices, self.scores))
 
 
@@ -131,7 +135,7 @@ class TopK(Candidates):
         ((3, 2), (3,), None)
     """
 
-    log_partition: tuple[Any, Any] | None = None
+    log_partition: tuple[Array, Array] | None = None
     beta: float | None = None
     engine: str = ""
     recall: tuple[float, float] | None = None
@@ -158,13 +162,13 @@ class RefinedRanking:
         True
     """
 
-    indices: Any
-    probs: Any
-    evidence: Any
-    support: Any = None
+    indices: Array
+    probs: Array
+    evidence: Array
+    support: Array | None = None
 
     @property
-    def scores(self) -> Any:
+    def scores(self) -> Array:
         """What the candidates are ranked by: the refined probability, float32 [n, k]."""
         return self.probs
 
@@ -172,6 +176,8 @@ class RefinedRanking:
 @dataclass(frozen=True, eq=False)
 class Beliefs:
     """What every entity is believed to be: sparse rows of weights w(n, n') in [0, 1].
+
+    The arrays are NumPy arrays, or tensors of one device while a refinement goes on there.
 
     Attributes:
         indptr: The start of every entity's row, int64 [n + 1].
@@ -187,9 +193,20 @@ class Beliefs:
         ([4, 7], [])
     """
 
-    indptr: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
+    indptr: Any
+    targets: Any
+    weights: Any
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.indptr, self.targets, self.weights))
+
+    def on_host(self) -> Beliefs:
+        """Copy the beliefs to the host.
+
+        Returns:
+            The same beliefs as NumPy arrays.
+        """
+        return Beliefs(*(to_numpy(part, "beliefs") for part in self))
 
     def row(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
         """Read the beliefs about one entity.
@@ -202,6 +219,23 @@ class Beliefs:
         """
         span = slice(self.indptr[entity], self.indptr[entity + 1])
         return self.targets[span], self.weights[span]
+
+    def between(self, entities: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Look up the weights between some entities and some targets.
+
+        Args:
+            entities: The entities n, int [m].
+            targets: The targets n', int [l].
+
+        Returns:
+            The weights w(n, n'), float64 [m, l]; 0 where nothing is believed.
+        """
+        weights = np.zeros((len(entities), len(targets)))
+        for i, entity in enumerate(entities):
+            believed, weight = self.row(entity)
+            where, which = np.nonzero(targets[:, None] == believed[None, :])
+            weights[i, where] = weight[which]
+        return weights
 
 
 class RelationAlignment:
@@ -229,7 +263,7 @@ class RelationAlignment:
     sub21: csr_array
     default: float
 
-    def __init__(self, sub12: Any, sub21: Any, default: float = 0.0) -> None:
+    def __init__(self, sub12: MatrixLike, sub21: MatrixLike, default: float = 0.0) -> None:
         self.sub12 = _as_csr(sub12, "sub12")
         self.sub21 = _as_csr(sub21, "sub21")
         self.default = validate.number(default, "default", minimum=0.0, maximum=1.0)

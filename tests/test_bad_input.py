@@ -47,7 +47,7 @@ def backward(indices: np.ndarray, scores: np.ndarray) -> Candidates:
 def test_the_input_that_the_table_spoils_is_good():
     out = sf.refine(BOTH, KG1, KG2, seeds=[[0, 0]], holdout=[[1, 1]], relations=None)
     assert out.forward.indices.shape == (4, 2) and out.backward.indices.shape == (3, 2)
-    assert sf.refine(GOOD, KG1, KG2, calibrate="none").forward.probs.max() <= 1
+    assert sf.refine(GOOD, KG1, KG2, method=sf.Product(normalisation="none")).forward.probs.max() <= 1
 
 
 CANDIDATES = [
@@ -81,10 +81,11 @@ CANDIDATES = [
 ]
 
 
+@pytest.mark.parametrize("method", ["joint", "product"])
 @pytest.mark.parametrize(("given", "error", "message"), CANDIDATES)
-def test_unusable_candidates_are_an_error(given, error, message):
+def test_unusable_candidates_are_an_error(given, error, message, method):
     with pytest.raises(error, match=message):
-        sf.refine(given, KG1, KG2)
+        sf.refine(given, KG1, KG2, method=method)
 
 
 OPTIONS = [
@@ -101,38 +102,25 @@ OPTIONS = [
     ({"holdout": [[1, 0], [2, 0]]}, ValueError, "holdout links target entity 0 2 times"),
     ({"relations": TOO_SMALL}, ValueError, r"relations\.sub12 must have shape \(4, 2\), got \(2, 2\)"),
     ({"relations": (np.zeros((4, 2)), np.zeros((2, 4)))}, TypeError, "relations must be a RelationAlignment"),
-    ({"k": 0}, ValueError, "^k must be between 1"),
-    ({"k": 2.0}, TypeError, "^k must be an integer, got float"),
-    ({"k": True}, TypeError, "^k must be an integer, got bool"),
-    ({"evidence": "hard"}, ValueError, "evidence must be one of 'soft', 'argmax', 'mutual'; got 'hard'"),
-    ({"evidence": ["soft"]}, ValueError, "evidence must be one of"),
-    ({"evidence": np.array(["soft", "mutual"])}, ValueError, "evidence must be one of"),
-    ({"evidence": "mutual"}, ValueError, "evidence='mutual' needs candidates in both directions"),
-    ({"blanket": "none"}, ValueError, "blanket must be one of 'local', 'full'"),
-    ({"combine": "sum"}, ValueError, "combine must be one of"),
-    ({"evidence_weight": -1.0}, ValueError, "evidence_weight must be"),
-    ({"evidence_weight": np.inf}, ValueError, "evidence_weight must be a finite number"),
-    ({"sweeps": 0}, ValueError, "sweeps must be between 1 and 1000"),
-    ({"sweeps": "3"}, TypeError, "sweeps must be an integer, got str"),
+    ({"method": "sum"}, ValueError, "method must be one of 'joint', 'product', 'paper'; got 'sum'"),
+    ({"method": sf.Joint}, TypeError, "method must be one of .*, or an sf.Joint, sf.Product or sf.Paper"),
+    ({"method": None}, TypeError, "method must be one of"),
+    ({"method": {"sweeps": 3}}, TypeError, "method must be one of"),
+    ({"method": sf.Schedule()}, TypeError, "method must be one of"),
+    ({"method": sf.Product(evidence="mutual")}, ValueError, "evidence='mutual' needs candidates in both directions"),
     ({"select": "best"}, ValueError, "select must be one of"),
     ({"select": "mutual"}, ValueError, "select='mutual' needs candidates in both directions"),
-    ({"select": "uni"}, ValueError, "select='uni' needs a threshold"),
+    ({"select": "uni"}, ValueError, "select must be one of .*; got 'uni'"),
+    ({"select": "forward"}, ValueError, "select='forward' needs a threshold"),
+    ({"select": "either", "threshold": 0.5}, ValueError, "select='either' needs candidates in both directions"),
+    ({"rows_per_block": 0}, ValueError, "rows_per_block must be between 1"),
+    ({"method": "product", "rows_per_block": 0.5}, TypeError, "rows_per_block must be an integer"),
     ({"threshold": 1.5}, ValueError, "threshold must be a finite number between 0.0 and 1.0, got 1.5"),
     ({"threshold": "0.5"}, TypeError, "threshold must be a number"),
-    ({"calibrate": "platt"}, ValueError, "calibrate must be one of 'softmax', 'minmax', 'none'"),
-    ({"beta": -1.0}, ValueError, "beta must be"),
-    ({"beta": np.nan}, ValueError, "beta must be a finite number"),
-    ({"paper": "no"}, TypeError, "paper must be True or False, got str"),
     ({"backend": "fortran"}, ValueError, "backend must be 'auto' or one of"),
     ({"n_threads": 0}, ValueError, "n_threads must be between 1"),
     ({"n_threads": 1.5}, TypeError, "n_threads must be an integer"),
-    ({"treshold": 0.5}, TypeError, "no option treshold"),
-    ({"log_partition": ZEROS}, ValueError, "log_partition needs calibrate='softmax' and the beta"),
-    ({"log_partition": 1.0, "beta": 1.0}, TypeError, "log_partition must be a pair"),
-    ({"log_partition": (), "beta": 1.0}, TypeError, "log_partition must be a pair"),
-    ({"log_partition": (np.ones(3), np.ones(3)), "beta": 1}, ValueError, "log_partition must hold 4"),
-    ({"log_partition": (ZEROS[0] * np.nan, ZEROS[1]), "beta": 1.0}, ValueError, "log_partition must hold 4"),
-    ({"log_partition": ZEROS, "beta": 1.0}, ValueError, "log_partition is less than the candidates"),
+    ({"treshold": 0.5}, TypeError, "no option 'treshold'; did you mean 'threshold'"),
 ]
 
 
@@ -142,17 +130,68 @@ def test_an_unusable_option_is_an_error(options, error, message):
         sf.refine(GOOD, KG1, KG2, **options)
 
 
+METHODS = [
+    (sf.Joint, {"k": 0}, ValueError, "^k must be between 1"),
+    (sf.Product, {"k": 0}, ValueError, "^k must be between 1"),
+    (sf.Paper, {"k": 0}, ValueError, "^k must be between 1"),
+    (sf.Joint, {"k": 2.0}, TypeError, "^k must be an integer, got float"),
+    (sf.Joint, {"k": True}, TypeError, "^k must be an integer, got bool"),
+    (sf.Product, {"evidence": "hard"}, ValueError, "evidence must be one of 'soft', 'argmax', 'mutual'; got 'hard'"),
+    (sf.Product, {"evidence": ["soft"]}, ValueError, "evidence must be one of"),
+    (sf.Product, {"evidence": np.array(["soft", "mutual"])}, ValueError, "evidence must be one of"),
+    (sf.Paper, {"evidence": "hard"}, ValueError, "evidence must be one of"),
+    (sf.Product, {"blanket": "none"}, ValueError, "blanket must be one of 'local', 'full'"),
+    (sf.Paper, {"blanket": "none"}, ValueError, "blanket must be one of 'local', 'full'"),
+    (sf.Joint, {"evidence_weight": -1.0}, ValueError, "evidence_weight must be"),
+    (sf.Product, {"evidence_weight": -1.0}, ValueError, "evidence_weight must be"),
+    (sf.Joint, {"evidence_weight": np.inf}, ValueError, "evidence_weight must be a finite number"),
+    (sf.Joint, {"sweeps": 0}, ValueError, "sweeps must be between 1 and 1000"),
+    (sf.Product, {"sweeps": "3"}, TypeError, "sweeps must be an integer, got str"),
+    (sf.Paper, {"sweeps": 0}, ValueError, "sweeps must be between 1 and 1000"),
+    (sf.Joint, {"proposals": -1}, ValueError, "proposals must be between 0"),
+    (sf.Joint, {"balance": 1001}, ValueError, "balance must be between 0 and 1000"),
+    (sf.Product, {"normalisation": "platt"}, ValueError, "normalisation must be one of 'softmax', 'minmax', 'none'"),
+    (sf.Paper, {"normalisation": "platt"}, ValueError, "normalisation must be one of 'softmax', 'minmax', 'none'"),
+    (sf.Joint, {"beta": -1.0}, ValueError, "beta must be"),
+    (sf.Product, {"beta": np.nan}, ValueError, "beta must be a finite number"),
+    (sf.Paper, {"beta": "5"}, TypeError, "beta must be a number, got str"),
+]
+
+
+@pytest.mark.parametrize(("method", "options", "error", "message"), METHODS)
+def test_an_unusable_option_of_a_method_is_an_error_when_it_is_written_down(method, options, error, message):
+    with pytest.raises(error, match=message):
+        method(**options)
+
+
+PARTITIONS = [
+    (ZEROS, None, ValueError, "log_partition needs the beta it was computed with"),
+    (1.0, 1.0, TypeError, "log_partition must be a pair"),
+    ((), 1.0, TypeError, "log_partition must be a pair"),
+    ((np.ones(3), np.ones(3)), 1, ValueError, "log_partition must hold 4"),
+    ((ZEROS[0] * np.nan, ZEROS[1]), 1.0, ValueError, "log_partition must hold 4"),
+    (ZEROS, 1.0, ValueError, "log_partition is less than the candidates"),
+]
+
+
+@pytest.mark.parametrize("method", ["joint", "product"])
+@pytest.mark.parametrize(("partition", "beta", "error", "message"), PARTITIONS)
+def test_unusable_partition_sums_are_an_error(partition, beta, error, message, method):
+    with pytest.raises(error, match=message):
+        sf.refine(sf.TopK(Ranking(*GOOD), log_partition=partition, beta=beta), KG1, KG2, method=method)
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([1.5, 0.0], r"calibrate='none' needs probabilities in \[0, 1\]"),
-        ([0.5, -0.1], r"calibrate='none' needs probabilities in \[0, 1\]"),
-        ([0.8, 0.7], "calibrate='none' needs rows that sum to at most 1"),
+        ([1.5, 0.0], r"normalisation='none' needs probabilities in \[0, 1\]"),
+        ([0.5, -0.1], r"normalisation='none' needs probabilities in \[0, 1\]"),
+        ([0.8, 0.7], "normalisation='none' needs rows that sum to at most 1"),
     ],
 )
 def test_given_probabilities_must_be_probabilities(row, message):
     with pytest.raises(ValueError, match=message):
-        sf.refine(scores(2, row), KG1, KG2, calibrate="none")
+        sf.refine(scores(2, row), KG1, KG2, method=sf.Product(normalisation="none"))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +248,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 n, k, options = 600, 30, {"backend": sys.argv[1], "n_threads": 2}
 heads, tails = np.meshgrid(np.arange(n), np.arange(n))
 kg, small = sf.KG(np.stack([heads.ravel(), 0 * heads.ravel(), tails.ravel()], axis=1)), sf.KG([[0, 0, 1]])
-sf.refine(([[0, 1], [1, 0]], [[1, 0], [1, 0]]), small, small, **options)  # what is compiled is compiled now
+sf.refine(([[0, 1], [1, 0]], [[1, 0], [1, 0]]), small, small, method="product", **options)  # compiles what is compiled
 print("started", flush=True)
 if sys.argv[2] == "relation_counts":
     anything = np.tile(np.arange(n, dtype=np.int32), n), np.full(n * n, 1 / n, dtype=np.float32)
@@ -217,11 +256,13 @@ if sys.argv[2] == "relation_counts":
     sf.align_relations(kg, kg, beliefs, beliefs, **options)
 else:
     candidates = (np.arange(n)[:, None] + np.arange(k)) % n, np.tile(np.linspace(1, 0, k), (n, 1))
-    sf.refine(candidates, kg, kg, relations=sf.RelationAlignment.uniform(kg, kg), sweeps=1000, **options)
+    method = sf.Product(sweeps=1000)
+    sf.refine(candidates, kg, kg, relations=sf.RelationAlignment.uniform(kg, kg), method=method, **options)
 print("finished", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "kernel"), [("native", "evidence"), ("native", "relation_counts"), ("numba", "evidence")]
 )

@@ -63,8 +63,9 @@ def test_a_build_without_cuda_says_so():
 def test_the_bench_of_the_cuda_backend_refuses_where_it_cannot_run():
     if sf.backends()["cuda"].usable:
         pytest.skip("there is a CUDA device")
-    bench = Path(__file__).resolve().parents[1] / "bench" / "bench_cuda.py"
-    result = subprocess.run([sys.executable, bench], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "bench.kernels.bench_cuda"]
+    root = Path(__file__).resolve().parents[1]
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "bench_cuda needs the CUDA backend, which cannot run here: " in result.stderr
 

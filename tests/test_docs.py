@@ -59,6 +59,7 @@ def run(command: list[str], folder: Path) -> None:
     assert result.returncode == 0, result.stderr[-2000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page, desk):
     script = desk / "page.py"
@@ -66,6 +67,7 @@ def test_the_python_of_a_page_runs(page, desk):
     run([sys.executable, str(script)], desk)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run(page, desk):
     run(["bash", "-e", "-c", "\n".join(blocks(page, "sh"))], desk)

@@ -21,6 +21,7 @@ def test_every_example_is_tested():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_an_example_runs_on_a_small_pair_and_refinement_helps(name):
     for package in NEEDS.get(name, []):

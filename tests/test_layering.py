@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,21 @@ def test_a_room_imports_only_lower_rooms(room):
             assert imports_of(path) <= allowed, f"{path}: {imports_of(path) - allowed}"
 
 
+def test_no_two_modules_import_each_other():
+    """Not even through others, for a type only, or inside a function: what is made never needs its maker."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    graph = {}
+    for module, path in modules.items():
+        found = [node for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.ImportFrom)]
+        imported = {(node.module or "", alias.name) for node in found for alias in node.names}
+        full = {f"{source}.{name}" if f"{source}.{name}" in modules else source for source, name in imported}
+        graph[module] = full & set(modules) - {"stea_fast", module}
+    assert len(graph["stea_fast.alignment.api"]) > 5
+    del graph["stea_fast"]  # the front door, which names everything and imports it when asked
+    list(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
 def test_only_evaluation_opens_test_links():
     """Compare, shuffle, and cheat openly: all of it in one room."""
     opening = {room_of(path) for path in PACKAGE.rglob("*.py") if re.search(r"\breveal\b|\._links\b", read(path))}
@@ -80,7 +96,7 @@ def test_kernels_know_no_python():
 
 def test_tier_code_includes_no_library_container():
     """Weak symbols of containers would be shared between tiers, and the baseline would run AVX code."""
-    allowed = {"cmath", "cstdint", "emmintrin.h", "immintrin.h", "tier.h"}
+    allowed = {"cmath", "cstdint", "emmintrin.h", "immintrin.h", "lanes.h", "tier.h"}
     allowed |= {"neighborhood.inl", "blanket.inl", "evidence.inl", "proposals.inl", "relation_counts.inl", "topk.inl"}
     for path in (ROOT / "csrc" / "kernels" / "cpu").glob("*.inl"):
         assert set(includes(path)) <= allowed, path

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from stea_fast import KG, Beliefs, RelationAlignment, _backends, _core, topk
 from stea_fast._backends import native, reference
+from stea_fast._backends.witnesses import WITNESSES
 from stea_fast.refinement.beliefs import soft
 
 FAST = ("native", "numba")
@@ -18,8 +19,8 @@ TIERS = ("baseline", "avx2")
 
 @st.composite
 def graphs(draw):
-    """Small graphs with self loops, parallel edges, empty rows, single entities and hubs."""
-    n = draw(st.integers(1, 12))
+    """Small graphs with self loops, parallel edges (many of them where entities are few), empty rows and hubs."""
+    n = draw(st.integers(1, draw(st.sampled_from([3, 12]))))
     r = draw(st.integers(1, 4))
     count = draw(st.integers(0, 30))
     ids = st.integers(0, n - 1)
@@ -49,11 +50,11 @@ def problems(draw):
     return kg1, kg2, candidates, beliefs, relations
 
 
-def run(module, problem, n_threads=2, forward=True):
+def run(module, problem, n_threads=2, forward=True, witnesses="statement"):
     """Evidence, blanket and counts of one backend; `forward=False` poses the same problem from graph 2's side."""
     kg1, kg2, candidates, beliefs, relations = problem
     strengths = module.strengths(relations, kg1, kg2) if forward else module.strengths(relations.swapped(), kg2, kg1)
-    common = {"forward": forward, "rows": (0, kg1.num_entities), "n_threads": n_threads}
+    common = {"forward": forward, "rows": (0, kg1.num_entities), "n_threads": n_threads, "witnesses": witnesses}
     evidence = module.evidence(kg1, kg2, candidates, beliefs, strengths, **common)
     lengths = np.diff(beliefs.indptr)
     own = np.full((kg1.num_entities, max(lengths.max(), 1)), -1, dtype=np.int32)
@@ -62,7 +63,9 @@ def run(module, problem, n_threads=2, forward=True):
     of_beliefs = module.evidence(kg1, kg2, own, beliefs, strengths, **common)[place]
     blanket = module.blanket(kg1, kg2, candidates, beliefs, of_beliefs, strengths, **common)
     counts = module.relation_counts(kg1, kg2, beliefs, rows=(0, kg1.num_entities), n_threads=n_threads)
-    return evidence, blanket, counts
+    again, number = module.evidence_and_witnesses(kg1, kg2, candidates, beliefs, strengths, **common)
+    assert np.array_equal(again, evidence) and again.dtype == np.float32
+    return evidence, blanket, counts, number
 
 
 def assert_close(found, expected):
@@ -75,26 +78,28 @@ def assert_close(found, expected):
     for key in counted.keys() | wanted.keys():
         assert counted.get(key, 0.0) == pytest.approx(wanted.get(key, 0.0), abs=1e-12, rel=1e-9)
     np.testing.assert_allclose(found[2].den * unit, expected[2].den * unit, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(found[3], expected[3]) and found[3].dtype == np.int32
 
 
 @pytest.mark.parametrize("backend", FAST)
-@given(problem=problems(), forward=st.booleans())
-def test_every_backend_equals_the_reference(backend, problem, forward):
+@given(problem=problems(), forward=st.booleans(), witnesses=st.sampled_from(WITNESSES))
+def test_every_backend_equals_the_reference(backend, problem, forward, witnesses):
     module = _backends.resolve(backend)
-    assert_close(run(module, problem, forward=forward), run(reference, problem, forward=forward))
+    options = {"forward": forward, "witnesses": witnesses}
+    assert_close(run(module, problem, **options), run(reference, problem, **options))
 
 
 @pytest.mark.parametrize("tier", TIERS)
-@given(problem=problems())
-def test_every_tier_and_thread_count_gives_the_same_bits(tier, problem):
+@given(problem=problems(), witnesses=st.sampled_from(WITNESSES))
+def test_every_tier_and_thread_count_gives_the_same_bits(tier, problem, witnesses):
     if tier not in _core.tiers():
         pytest.skip(f"this CPU or build has no {tier} tier")
-    expected = run(native, problem, n_threads=1)
+    expected = run(native, problem, n_threads=1, witnesses=witnesses)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEA_TIER", tier)
         for n_threads in (1, 2, 5):
-            found = run(native, problem, n_threads)
-            assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
+            found = run(native, problem, n_threads, witnesses=witnesses)
+            assert all(np.array_equal(found[i], expected[i]) for i in (0, 1, 3))
             assert all(np.array_equal(getattr(found[2], x), getattr(expected[2], x)) for x in ("keys", "num", "den"))
 
 
@@ -107,7 +112,8 @@ def star(degree):
 
 
 @pytest.mark.parametrize("backend", FAST)
-def test_hubs_among_rows_and_candidates_equal_the_reference(backend):
+@pytest.mark.parametrize("witnesses", WITNESSES)
+def test_hubs_among_rows_and_candidates_equal_the_reference(backend, witnesses):
     """The searching path for hub candidates, the blocks of the counting kernel and long products."""
     kg1, kg2 = star(700), star(800)
     rng = np.random.default_rng(0)
@@ -116,14 +122,15 @@ def test_hubs_among_rows_and_candidates_equal_the_reference(backend):
     beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
     relations = RelationAlignment(rng.random((6, 6), dtype=np.float32), rng.random((6, 6), dtype=np.float32))
     module = _backends.resolve(backend)
-    rows = (0, 40)
-    expected = reference.evidence(
-        kg1, kg2, candidates[:40], beliefs, reference.strengths(relations, kg1, kg2), forward=True, rows=rows
+    common = {"forward": True, "rows": (0, 40), "witnesses": witnesses, "n_threads": 2}
+    expected, number = reference.evidence_and_witnesses(
+        kg1, kg2, candidates[:40], beliefs, reference.strengths(relations, kg1, kg2), **common
     )
-    found = module.evidence(
-        kg1, kg2, candidates[:40], beliefs, module.strengths(relations, kg1, kg2), forward=True, rows=rows, n_threads=2
+    found, counted = module.evidence_and_witnesses(
+        kg1, kg2, candidates[:40], beliefs, module.strengths(relations, kg1, kg2), **common
     )
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert np.array_equal(counted, number) and number[0, 0] > 1000
     assert expected[0, 0] > 300  # the hub pair: hundreds of facts, far beyond where a plain product is 1
     counted = module.relation_counts(kg1, kg2, beliefs, rows=(0, n1), n_threads=2)
     wanted = reference.relation_counts(kg1, kg2, beliefs, rows=(0, n1))
@@ -133,15 +140,19 @@ def test_hubs_among_rows_and_candidates_equal_the_reference(backend):
 
 def assert_all_equal_the_reference(problem):
     """Every backend, and every tier with the same bits."""
-    for backend in FAST:
-        assert_close(run(_backends.resolve(backend), problem), run(reference, problem))
-    expected = run(native, problem)
-    with pytest.MonkeyPatch.context() as patch:
-        for tier in _core.tiers():
-            patch.setenv("STEA_TIER", tier)
-            found = run(native, problem, n_threads=1)
-            assert np.array_equal(found[0], expected[0])
-            assert np.array_equal(found[2].num, expected[2].num)
+    for witnesses in WITNESSES:
+        for backend in FAST:
+            assert_close(
+                run(_backends.resolve(backend), problem, witnesses=witnesses),
+                run(reference, problem, witnesses=witnesses),
+            )
+        expected = run(native, problem, witnesses=witnesses)
+        with pytest.MonkeyPatch.context() as patch:
+            for tier in _core.tiers():
+                patch.setenv("STEA_TIER", tier)
+                found = run(native, problem, n_threads=1, witnesses=witnesses)
+                assert np.array_equal(found[0], expected[0]) and np.array_equal(found[3], expected[3])
+                assert np.array_equal(found[2].num, expected[2].num)
 
 
 @pytest.mark.parametrize("triples", [1, 3, 4, 5, 8, 9, 12, 13, 16, 17, 33])
@@ -217,8 +228,10 @@ def test_tiny_evidence_keeps_its_relative_precision():
     np.testing.assert_allclose(found[:, 0], [2e-12, 0.0], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", FAST)
-def test_a_real_pair_equals_the_reference(backend, dbp15k):
+@pytest.mark.parametrize("witnesses", WITNESSES)
+def test_a_real_pair_equals_the_reference(backend, witnesses, dbp15k):
     from stea_fast.encoders import demo
     from stea_fast.refinement.relations import align_relations
     from stea_fast.refinement.temperature import softmax
@@ -233,11 +246,12 @@ def test_a_real_pair_equals_the_reference(backend, dbp15k):
     relations = align_relations(kg1, kg2, beliefs, transpose(beliefs, kg2.num_entities), backend=backend)
     part = ranking.indices[rows[0] : rows[1]]
     module = _backends.resolve(backend)
-    expected = reference.evidence(
-        kg1, kg2, part, beliefs, reference.strengths(relations, kg1, kg2), forward=True, rows=rows
+    common = {"forward": True, "witnesses": witnesses, "n_threads": 2}
+    expected, number = reference.evidence_and_witnesses(
+        kg1, kg2, part, beliefs, reference.strengths(relations, kg1, kg2), rows=rows, **common
     )
-    found = module.evidence(
-        kg1, kg2, part, beliefs, module.strengths(relations, kg1, kg2), forward=True, rows=rows, n_threads=2
-    )
+    strengths = module.strengths(relations, kg1, kg2)
+    found, counted = module.evidence_and_witnesses(kg1, kg2, part, beliefs, strengths, rows=rows, **common)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-30)
-    assert (expected > 0).mean() > 0.3
+    assert np.array_equal(counted, number)
+    assert (expected > 0).mean() > 0.3 and (number > 1).mean() > 0.1

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from measure import machine_facts
-
-from paper import compute, store
-from paper.experiments import Cell
-from paper.runner import Runner
+from bench.lib.measure import machine_facts
+from bench.paper import compute, store
+from bench.paper.experiments import Cell
+from bench.paper.runner import Runner
 from stea_fast.evaluation.auditing import shuffled_test_links
 
 SAME_BITS = ("cpu", "python", "stea-fast", "numpy", "scipy", "numba", "torch")  # where these differ, bits may

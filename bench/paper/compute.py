@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from inputs import MissingDataError, dataset_folder
-from measure import machine_facts
 
 import stea_fast as sf
-from paper.experiments import DWY100K, SYNTHETIC, Cell
+from bench.lib.folders import ROOT
+from bench.lib.inputs import MissingDataError, dataset_folder
+from bench.lib.measure import machine_facts
+from bench.paper.experiments import DWY100K, SYNTHETIC, Cell, merged
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import arrays_of
 from stea_fast.evaluation.metrics import pessimistic_ranks
@@ -25,7 +26,6 @@ from stea_fast.selftraining.history import Round, SelfTrainingResult
 
 DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
 DEMO_ENTITIES = 300
-HERE = Path(__file__).resolve().parent
 
 
 def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
@@ -41,7 +41,12 @@ def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
 
 def training(cell: Cell, pair: sf.Pair, **more: Any) -> sf.SelfTraining:
     """A cell ready to run; `more` are options that do not change its result."""
-    return sf.SelfTraining(pair, progress=False, **cell.options, **more)
+    return sf.SelfTraining(pair, preset=configuration(cell), progress=False, **more)
+
+
+def configuration(cell: Cell) -> sf.SelfTrainingConfig:
+    """All that the result of a cell depends on, beside its data."""
+    return sf.SelfTrainingConfig.from_dict(merged(sf.preset(cell.preset).to_dict(), cell.changes))
 
 
 def run(cell: Cell, pair: sf.Pair, folder: Path, show: Callable[[Round], object]) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def commit() -> str | None:
     """Which state of the project; None outside a checkout."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
-        return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
 

@@ -12,9 +12,19 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from paper.experiments import BASELINES, CANDIDATES, DBP15K, FRACTIONS
-from paper.results import Results
-from paper.tables import ENCODER_LABELS, LABELS, METHODS, SELECTIONS, ZH, of_method, paper_value, short, variant_of
+from bench.paper.experiments import BASELINES, CANDIDATES, DBP15K, FRACTIONS
+from bench.paper.results import Results
+from bench.paper.tables import (
+    ENCODER_LABELS,
+    LABELS,
+    METHODS,
+    SELECTIONS,
+    ZH,
+    of_method,
+    paper_value,
+    short,
+    variant_of,
+)
 
 COLOURS = {
     "supervised": "#9aa4af", "sim_threshold": "#bf8700", "one_to_one": "#1a7f37", "mutual_nearest": "#8250df",

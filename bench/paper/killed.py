@@ -1,9 +1,10 @@
 """Kill the runner at random moments until its cells are done, and compare them with cells that were left alone.
 
-python bench/paper/killed.py [--set quick] [--kills 10] [--seed 0] [--threads 1] [--results bench/paper/results]
+python -m bench.paper.killed [--set quick] [--kills 10] [--seed 0] [--threads 1] [--results bench/results/paper]
 
-The cells left alone are those of the same set that stand in the results already (`run.py --quick`); the killed ones are
-run in a folder of their own. Every figure and every digest of the predictions must be the same to the bit.
+The cells left alone are those of the same set that stand in the results already (`python -m bench.paper.run --quick`);
+the killed ones are run in a folder of their own. Every figure and every digest of the predictions must be the same to
+the bit.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from paper import experiments, store
+from bench.lib.processes import environment, module_command
+from bench.paper import experiments, store
 
 FIGURES = ("metrics", "pairs", "calibration_error", "hits", "digests")
 
@@ -32,7 +33,7 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
 def run_with_kills(command: list[str], moments: list[float]) -> None:
     """Start the command again after every kill; `moments` are the seconds it has until the next one."""
     for number, seconds in enumerate(moments, 1):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL)
         try:
             process.wait(seconds)
             print(f"finished before kill {number}", flush=True)
@@ -41,7 +42,7 @@ def run_with_kills(command: list[str], moments: list[float]) -> None:
             process.kill()
             process.wait()
             print(f"kill {number} after {seconds:.0f} s", flush=True)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, env=environment(), check=True, stdout=subprocess.DEVNULL)
 
 
 def main() -> None:
@@ -59,13 +60,13 @@ def main() -> None:
         if record["id"] in wanted and record["threads"] == given.threads
     }
     if missing := wanted - alone.keys():
-        sys.exit(f"{len(missing)} cells have not been left alone yet: run.py --{given.set} --threads {given.threads}")
+        first = f"python -m bench.paper.run --{given.set} --threads {given.threads}"
+        sys.exit(f"{len(missing)} cells have not been left alone yet: {first}")
     total = sum(record["seconds"] for record in alone.values())
     ends = np.sort(np.random.default_rng(given.seed).uniform(0, total, given.kills))
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results")
-        command = [sys.executable, str(Path(__file__).with_name("run.py")), f"--{given.set}"]
-        command += ["--threads", str(given.threads), "--results", str(results)]
+        command = module_command("bench.paper.run", f"--{given.set}", "--threads", given.threads, "--results", results)
         command += ["--checkpoints", str(Path(folder, "checkpoints"))]
         run_with_kills(command, np.diff(ends, prepend=0).tolist())
         killed = {record["id"]: record for record in store.read(results / store.CELLS)}

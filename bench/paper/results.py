@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import stea_fast as sf
-from paper.compute import unpacked_hits
+from bench.paper import store
+from bench.paper.compute import unpacked_hits
 
-PUBLISHED = Path(__file__).resolve().parent / "published.csv"
+PUBLISHED = store.RESULTS / "published.csv"
 METRICS = ("hit1", "hit10", "mrr")
 OURS = ("default", "fast")
 

@@ -1,24 +1,22 @@
 """Every experiment of the paper, and some beyond it, without test labels.
 
-python bench/paper/run.py --list | --quick | --full | --demo | --only PATTERN | --audit PATTERN
+python -m bench.paper.run --list | --quick | --full | --demo | --only PATTERN | --audit PATTERN
                           [--splits 0,1] [--threads 1] [--dwy100k FOLDER] [--results FOLDER] [--checkpoints FOLDER]
 
-Finished cells are lines of results/cells.jsonl and are never run again. A killed run continues where it was, to the
-same bits, if it is started with as many threads. `--only` takes a part of a cell's id as `--list` shows it, with `*`
-for anything; all sets are searched. Several processes may run at once: they share the cells among themselves.
+Finished cells are lines of bench/results/paper/cells.jsonl and are never run again. A killed run continues where it
+was, to the same bits, if it is started with as many threads. `--only` takes a part of a cell's id as `--list` shows it,
+with `*` for anything; all sets are searched. Several processes may run at once: they share the cells among themselves.
 `--audit` runs cells again with shuffled test links and fails unless every prediction is bit-identical.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from paper import experiments, store
+from bench.lib.processes import limit_threads
+from bench.paper import experiments, store
 
 
 def _arguments(given: list[str] | None) -> argparse.Namespace:
@@ -48,16 +46,10 @@ def _chosen(given: argparse.Namespace) -> list[experiments.Cell]:
     return experiments.matching(experiments.cells(blocks, splits), given.only or given.audit or "")
 
 
-def _limit_threads(count: int) -> None:
-    """Before NumPy and torch are imported: they read these variables once."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "STEA_NUM_THREADS"):
-        os.environ[name] = str(count)
-
-
 def main(arguments: list[str] | None = None) -> int:
     given = _arguments(arguments)
-    _limit_threads(given.threads)
-    from paper.runner import Runner
+    limit_threads(given.threads)  # before NumPy and torch are imported
+    from bench.paper.runner import Runner
 
     cells = _chosen(given)
     runner = Runner(given.results, given.checkpoints, given.threads, given.dwy100k)
@@ -69,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(f"{'done' if cell.key in finished else '    '}  {cell.id}" for cell in cells))
         return 0
     if given.audit:
-        from paper.audit import audit_all
+        from bench.paper.audit import audit_all
 
         return 1 if audit_all(cells, runner) else 0
     return 1 if runner.run(cells) else 0

@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from inputs import MissingDataError
 
-from paper import compute, store
-from paper.experiments import Cell
+from bench.lib.inputs import MissingDataError
+from bench.paper import compute, store
+from bench.paper.experiments import Cell
 from stea_fast.selftraining.history import Round
 
 

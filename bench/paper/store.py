@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results"
+from bench.lib import folders
+
+RESULTS = folders.RESULTS / "paper"
 CELLS, AUDITS = "cells.jsonl", "audits.jsonl"
-CHECKPOINTS = HERE / "checkpoints"
+CHECKPOINTS = RESULTS / "checkpoints"
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from measure import markdown
 
-from paper.experiments import (
+from bench.lib.measure import markdown
+from bench.paper.experiments import (
     BASELINES,
     CANDIDATES,
     DBP15K,
@@ -19,7 +19,7 @@ from paper.experiments import (
     ZH_EN,
     cells,
 )
-from paper.results import METRICS, Kind, Results, published
+from bench.paper.results import METRICS, Kind, Results, published
 
 NOT_RUN = "not run"
 LABELS = {

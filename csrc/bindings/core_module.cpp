@@ -45,13 +45,19 @@ int32_t num_relations(const RelationTable& relations, bool of_graph1) {
     return static_cast<int32_t>((of_graph1 ? relations.size1() : relations.size2()) / 2);
 }
 
-Array<float> evidence(const GraphArrays& source, const GraphArrays& target, const Array<int32_t>& candidates,
-                      const BeliefsArrays& beliefs, const RelationTable& relations, bool source_is_graph1,
-                      int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier) {
+Witnesses witnesses_of(bool by_neighbor) { return by_neighbor ? Witnesses::kNeighbor : Witnesses::kStatement; }
+
+// Evidence and, where wanted, the number of witnesses.
+py::tuple evidence(const GraphArrays& source, const GraphArrays& target, const Array<int32_t>& candidates,
+                   const BeliefsArrays& beliefs, const RelationTable& relations, bool source_is_graph1,
+                   int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier, bool by_neighbor,
+                   bool count_witnesses) {
+    expect(by_neighbor || !count_witnesses, "witnesses are counted by neighbour only");
     const GraphView graph = source.view("source");
     const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
     const CandidatesView view = candidates_view(candidates, rows);
     Array<float> out({rows.end - rows.begin, view.k});
+    Array<int32_t> count({count_witnesses ? rows.end - rows.begin : 0, view.k});
     const EvidenceArgs args{graph,
                             target.view("target"),
                             view,
@@ -60,15 +66,17 @@ Array<float> evidence(const GraphArrays& source, const GraphArrays& target, cons
                             num_relations(relations, source_is_graph1),
                             num_relations(relations, !source_is_graph1),
                             rows,
-                            out.mutable_data()};
+                            witnesses_of(by_neighbor),
+                            out.mutable_data(),
+                            count_witnesses ? count.mutable_data() : nullptr};
     run_released(tier, n_threads, [&](const RunOptions& options) { run_evidence(args, options); });
-    return out;
+    return py::make_tuple(out, count);
 }
 
 Array<float> blanket(const GraphArrays& source, const GraphArrays& target, const Array<int32_t>& candidates,
                      const BeliefsArrays& beliefs, const Array<float>& belief_evidence, const RelationTable& relations,
-                     bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads,
-                     const std::string& tier) {
+                     bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier,
+                     bool by_neighbor) {
     const GraphView graph = source.view("source");
     const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
     const CandidatesView view = candidates_view(candidates, rows);
@@ -82,6 +90,7 @@ Array<float> blanket(const GraphArrays& source, const GraphArrays& target, const
                            num_relations(relations, source_is_graph1),
                            num_relations(relations, !source_is_graph1),
                            rows,
+                           witnesses_of(by_neighbor),
                            out.mutable_data()};
     run_released(tier, n_threads, [&](const RunOptions& options) { run_blanket(args, options); });
     return out;
@@ -90,7 +99,7 @@ Array<float> blanket(const GraphArrays& source, const GraphArrays& target, const
 py::tuple proposals(const GraphArrays& source, const GraphArrays& target, const BeliefsArrays& beliefs,
                     const RelationTable& relations, const Array<uint8_t>& open_rows, const Array<uint8_t>& open_targets,
                     int64_t k, int64_t budget, bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads,
-                    const std::string& tier) {
+                    const std::string& tier, bool by_neighbor) {
     const GraphView graph = source.view("source");
     const GraphView other = target.view("target");
     const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
@@ -107,6 +116,7 @@ py::tuple proposals(const GraphArrays& source, const GraphArrays& target, const 
                             k,
                             budget,
                             rows,
+                            witnesses_of(by_neighbor),
                             indices.mutable_data(),
                             evidence.mutable_data()};
     run_released(tier, n_threads, [&](const RunOptions& options) { run_proposals(args, options); });
@@ -163,10 +173,12 @@ PYBIND11_MODULE(_core, m) {
              py::arg("fun2").noconvert(), py::arg("fallback"));
     m.def("evidence", &evidence, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("relations"), py::arg("source_is_graph1"), py::arg("row_begin"),
-          py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
+          py::arg("row_end"), py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor") = false,
+          py::arg("count_witnesses") = false);
     m.def("blanket", &blanket, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("belief_evidence").noconvert(), py::arg("relations"), py::arg("source_is_graph1"),
-          py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
+          py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
+          py::arg("by_neighbor") = false);
     m.def("relation_counts", &relation_counts, py::arg("source"), py::arg("target"), py::arg("beliefs"),
           py::arg("num_source_relations"), py::arg("num_target_relations"), py::arg("scale_bits"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
@@ -175,7 +187,8 @@ PYBIND11_MODULE(_core, m) {
           py::arg("prior"));
     m.def("proposals", &proposals, py::arg("source"), py::arg("target"), py::arg("beliefs"), py::arg("relations"),
           py::arg("open_rows").noconvert(), py::arg("open_targets").noconvert(), py::arg("k"), py::arg("budget"),
-          py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"));
+          py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
+          py::arg("by_neighbor") = false);
     add_topk_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }

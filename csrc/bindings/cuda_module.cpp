@@ -65,7 +65,8 @@ StrengthsView strengths_view(DeviceArrays& arrays, const Tuple& strengths) {
 
 void evidence(const Tuple& source, const Tuple& target, const py::object& candidates, const Tuple& beliefs,
               const Tuple& strengths, int64_t row_begin, int64_t row_end, const py::object& out, uintptr_t stream,
-              int block_size, int table_slots) {
+              bool by_neighbor, const py::object& witness_count, int block_size, int table_slots) {
+    expect(by_neighbor || witness_count.is_none(), "witnesses are counted by neighbour only");
     expect_block_size(block_size);
     expect(is_power_of_two(table_slots) && table_slots >= 32 && table_slots <= 4096,
            "table_slots must be a power of two from 32 to 4096, not " + std::to_string(table_slots));
@@ -79,7 +80,12 @@ void evidence(const Tuple& source, const Tuple& target, const py::object& candid
     args.candidates.k = arrays.size(1);
     args.beliefs = beliefs_view(arrays, beliefs, args.source.num_entities);
     args.strengths = strengths_view(arrays, strengths);
+    args.witnesses = by_neighbor ? Witnesses::kNeighbor : Witnesses::kStatement;
     args.evidence = arrays.take<float>(out, "out", {row_end - row_begin, args.candidates.k});
+    if (!witness_count.is_none()) {
+        args.witness_count =
+            arrays.take<int32_t>(witness_count, "witness_count", {row_end - row_begin, args.candidates.k});
+    }
     const py::gil_scoped_release released;
     const DeviceGuard guard(arrays.device());
     run_evidence(args, {block_size, table_slots}, arrays.stream());
@@ -151,7 +157,8 @@ PYBIND11_MODULE(_cuda, m) {
     m.def("device_type", &dlpack_device_type, "DLPack's number of the memory that the kernels read.");
     m.def("evidence", &evidence, py::arg("source"), py::arg("target"), py::arg("candidates"), py::arg("beliefs"),
           py::arg("strengths"), py::arg("row_begin"), py::arg("row_end"), py::arg("out"), py::arg("stream"),
-          py::arg("block_size") = 128, py::arg("table_slots") = 1024);
+          py::arg("by_neighbor") = false, py::arg("witness_count") = py::none(), py::arg("block_size") = 128,
+          py::arg("table_slots") = 1024);
     m.def("relation_counts", &relation_counts, py::arg("source"), py::arg("target"), py::arg("beliefs"),
           py::arg("num_source_relations"), py::arg("num_target_relations"), py::arg("scale_bits"),
           py::arg("edge_begin"), py::arg("edge_end"), py::arg("out"), py::arg("stream"), py::arg("block_size") = 128);

@@ -8,6 +8,8 @@
 // The kernel needs L(n, n') of every belief under the present beliefs (`belief_evidence`). It takes the
 // share of e out of it and puts the share of "e is e'" in, so that no second hop is ever walked.
 //
+// With Witnesses::kNeighbor the share of e in L(n, n') is the strongest statement between n and e, as in evidence.h.
+//
 // Parallel decomposition: as for evidence, a thread takes whole source rows.
 #pragma once
 
@@ -25,7 +27,8 @@ struct BlanketArgs {
     int32_t num_source_relations;  // R: the inverse of r is r + R (mod 2R)
     int32_t num_target_relations;  // R'
     RowRange rows;
-    float* blanket;  // out [rows, k]
+    Witnesses witnesses;  // those that belief_evidence was computed with
+    float* blanket;       // out [rows, k]
 };
 
 }  // namespace stea

@@ -6,6 +6,9 @@
 // with x and y as in evidence.h: the evidence of all pairs that share a believed neighbour, found by walking
 // from e over its neighbours' counterparts. A row keeps the k targets with the largest L' > 0 (ties: the lower id).
 //
+// With Witnesses::kNeighbor, of the statements between e and n and between n' and e' only the strongest counts for each
+// belief (n, n'), as in evidence.h.
+//
 // Hubs: facts (r, n) are followed in the order of the bit length of the number of edges behind them, then of
 // their position, until the next one would exceed the row's budget of edges. What is left out says little: a
 // neighbour that half the graph shares has almost no inverse functionality.
@@ -29,6 +32,7 @@ struct ProposalArgs {
     int64_t k;
     int64_t budget;
     RowRange rows;
+    Witnesses witnesses;
     int32_t* indices;  // out [rows, k], best first, -1 = none
     float* evidence;   // out [rows, k], L', 0 where there is none
 };

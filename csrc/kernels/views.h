@@ -37,6 +37,12 @@ struct RowRange {
     int64_t end;
 };
 
+// What counts as one independent witness for a pair (e, e').
+enum class Witnesses {
+    kStatement,  // every two statements r(e, n), r'(e', n') that agree: the paper's product
+    kNeighbor,   // every pair of neighbours (n, n'): of the statements about it only the strongest counts
+};
+
 // How strongly a shared neighbour speaks for a pair when reached by relation r of the source graph and r' of
 // the target graph: P(r' in r) * fun^-1(r) and P(r in r') * fun^-1(r').
 struct Strength {

@@ -1,8 +1,8 @@
 """The backends: which are usable here, and which one to use.
 
-A backend is a module with four functions over a range of source rows (`evidence`, `blanket`, `proposals`,
-`relation_counts`; see `reference.py` for their meaning), `containment`, which makes probabilities of counts,
-and `strengths`, which prepares a relation alignment for them. "Present" and "usable" are different questions:
+A backend is a module with functions over a range of source rows (`evidence`, `evidence_and_witnesses`, `blanket`,
+`proposals`, `relation_counts`; see `reference.py` for their meaning), `containment`, which makes probabilities of
+counts, and `strengths`, which prepares a relation alignment for them. "Present" and "usable" are different questions:
 a backend is imported, then asked.
 """
 
@@ -19,6 +19,7 @@ from types import ModuleType
 logger = logging.getLogger("stea_fast")
 
 NAMES = ("native", "numba", "cuda", "reference")
+NO_CUDA_BLANKET = "the blanket has no CUDA kernel; use blanket='local', or backend='native'"
 AUTOMATIC = ("native", "numba")  # in order of preference; the reference is never chosen on its own
 
 

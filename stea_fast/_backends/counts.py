@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from stea_fast._util.sparse import concatenated_runs, run_starts
 from stea_fast.data.graph import KG
 
 
@@ -53,7 +54,7 @@ def sum_by_key(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
         return keys, values
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    first = np.flatnonzero(run_starts(keys))
     return keys[first], np.add.reduceat(values, first)
 
 
@@ -73,14 +74,8 @@ def containment(counts: RelationCounts, num_target_relations: int, smoothing: fl
     # r ⊆ r' says the same as r⁻ ⊆ r'⁻: the second half of the matrix repeats the first with inverted columns,
     # which in every row exchange the places of the two runs.
     starts, lengths = runs[:-1].reshape(-1, 2)[:, ::-1], np.diff(runs).reshape(-1, 2)[:, ::-1]
-    order = _concatenated_runs(starts.ravel(), lengths.ravel())
+    order = concatenated_runs(starts.ravel(), lengths.ravel())
     inverted = np.where(r2 < num_target_relations, r2 + num_target_relations, r2 - num_target_relations)
     indptr = np.concatenate([runs[::2], runs[2::2] + len(r2)])
     columns = np.concatenate([r2, inverted[order]])
     return csr_array((np.concatenate([probs, probs[order]]), columns, indptr), shape=(2 * num_relations, width))
-
-
-def _concatenated_runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """start, start + 1, …, for one run after the other."""
-    ends = np.cumsum(lengths)
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)

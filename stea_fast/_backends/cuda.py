@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stea_fast._backends import BackendUnavailable
+from stea_fast._backends import NO_CUDA_BLANKET, BackendUnavailable
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
+from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -22,7 +23,6 @@ except ModuleNotFoundError:
     raise BackendUnavailable("not part of this build (STEA_CUDA=off, or there was no CUDA toolkit)") from None
 
 DLPACK_CUDA = 2
-BLANKET = "the blanket has no CUDA kernel; use blanket='local', or backend='native'"
 
 
 def describe() -> str:
@@ -77,8 +77,9 @@ class Kernels:
         return self.torch.zeros(size, dtype=dtype, device=self.device)
 
     def evidence(
-        self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any, *, rows: tuple[int, int]
-    ) -> Any:
+        self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any,
+        *, rows: tuple[int, int], witnesses: str = "statement",
+    ) -> Any:  # fmt: skip
         """L(e, e') for the candidates of a range of rows: float32 [rows, k].
 
         Args:
@@ -86,11 +87,32 @@ class Kernels:
             candidates: int32 [rows, k], -1 = none.
             beliefs: `DeviceBeliefs` of all source entities.
             strengths: `Strengths.forward` or `.backward`, as seen from the source graph.
+            rows: begin and end of the range.
+            witnesses: "statement" or "neighbour", as in `reference.py`.
         """
+        given = source, target, candidates, beliefs, strengths
+        return self._evidence(*given, rows=rows, strongest=by_neighbour(witnesses), count=None)
+
+    def evidence_and_witnesses(
+        self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any,
+        *, rows: tuple[int, int], witnesses: str = "statement",
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """The same, and the number of neighbour pairs that add to L, int32 [rows, k]; for statements two passes."""
+        given = source, target, candidates, beliefs, strengths
+        count = self._empty(tuple(candidates.shape), self.torch.int32)
+        strongest = self._evidence(*given, rows=rows, strongest=True, count=count)
+        if by_neighbour(witnesses):
+            return strongest, count
+        return self._evidence(*given, rows=rows, strongest=False, count=None), count
+
+    def _evidence(
+        self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any,
+        *, rows: tuple[int, int], strongest: bool, count: Any,
+    ) -> Any:  # fmt: skip
         out = self._empty(tuple(candidates.shape), self.torch.float32)
         graphs = (source.indptr, source.edges), (target.indptr, target.edges)
         try:
-            _cuda.evidence(*graphs, candidates, tuple(beliefs), strengths, *rows, out, self._stream())
+            _cuda.evidence(*graphs, candidates, tuple(beliefs), strengths, *rows, out, self._stream(), strongest, count)
         except _cuda.OutOfMemory as error:
             raise MemoryError(
                 f"{error}, for {rows[1] - rows[0]:,} rows; refine(..., rows_per_block=n) takes n rows at a time"
@@ -138,7 +160,7 @@ def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> Any:
 
 def evidence(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Any,
-    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
     """L(e, e') for every row e and candidate e'."""
     import torch
@@ -146,12 +168,26 @@ def evidence(
     kernels, graphs, held = _uploaded(source, target, beliefs)
     chosen = strengths.forward if forward else strengths.backward
     indices = torch.tensor(candidates, device=kernels.device)
-    return kernels.evidence(*graphs, indices, held, chosen, rows=rows).cpu().numpy()
+    return kernels.evidence(*graphs, indices, held, chosen, rows=rows, witnesses=witnesses).cpu().numpy()
+
+
+def evidence_and_witnesses(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Any,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L(e, e') and the number of neighbour pairs that add to it."""
+    import torch
+
+    kernels, graphs, held = _uploaded(source, target, beliefs)
+    chosen = strengths.forward if forward else strengths.backward
+    indices = torch.tensor(candidates, device=kernels.device)
+    found = kernels.evidence_and_witnesses(*graphs, indices, held, chosen, rows=rows, witnesses=witnesses)
+    return found[0].cpu().numpy(), found[1].cpu().numpy()
 
 
 def blanket(*arguments: Any, **options: Any) -> np.ndarray:
     """Not offered."""
-    raise BackendUnavailable(BLANKET)
+    raise BackendUnavailable(NO_CUDA_BLANKET)
 
 
 def relation_counts(

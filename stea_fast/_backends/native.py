@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 import stea_fast._core as _core
 from stea_fast._backends.counts import RelationCounts, scale_bits
+from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -54,34 +55,47 @@ def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> _core.RelationT
 
 def evidence(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: _core.RelationTable,
-    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
     """L(e, e') for every row e and candidate e'."""
     return _core.evidence(
-        _graph(source), _graph(target), candidates, _beliefs(beliefs), strengths, forward, *rows, n_threads, tier()
-    )
+        _graph(source), _graph(target), candidates, _beliefs(beliefs), strengths, forward, *rows, n_threads, tier(),
+        by_neighbour(witnesses), False,
+    )[0]  # fmt: skip
+
+
+def evidence_and_witnesses(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: _core.RelationTable,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L(e, e') and the number of neighbour pairs that add to it; for statements two passes, for neighbours one."""
+    given = _graph(source), _graph(target), candidates, _beliefs(beliefs), strengths, forward, *rows, n_threads, tier()
+    strongest, count = _core.evidence(*given, True, True)
+    return strongest if by_neighbour(witnesses) else _core.evidence(*given, False, False)[0], count
 
 
 def blanket(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, belief_evidence: np.ndarray,
     strengths: _core.RelationTable, *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
     """The neighbours' factors of the Markov blanket."""
     return _core.blanket(
         _graph(source), _graph(target), candidates, _beliefs(beliefs), belief_evidence, strengths, forward, *rows,
-        n_threads, tier(),
+        n_threads, tier(), by_neighbour(witnesses),
     )  # fmt: skip
 
 
 def proposals(
     source: KG, target: KG, beliefs: Beliefs, strengths: _core.RelationTable, open_rows: np.ndarray,
     open_targets: np.ndarray, *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    witnesses: str = "statement",
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The k targets of every row for which its neighbours' beliefs speak most."""
     masks = open_rows.view(np.uint8), open_targets.view(np.uint8)
     return _core.proposals(
         _graph(source), _graph(target), _beliefs(beliefs), strengths, *masks, k, budget, forward, *rows, n_threads,
-        tier(),
+        tier(), by_neighbour(witnesses),
     )  # fmt: skip
 
 

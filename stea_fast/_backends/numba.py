@@ -17,6 +17,7 @@ import numpy as np
 from stea_fast._backends import numba_counts, numba_evidence, numba_proposals
 from stea_fast._backends.counts import RelationCounts, scale_bits, sum_by_key
 from stea_fast._backends.counts import containment as containment
+from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -83,17 +84,38 @@ def _over_rows(
 
 def evidence(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Strengths,
-    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
     """L(e, e') for every row e and candidate e'."""
+    uncounted = np.zeros((len(candidates), 0), dtype=np.int32)
+    given = source, target, candidates, beliefs, strengths
+    return _evidence(*given, uncounted, forward=forward, rows=rows, n_threads=n_threads, witnesses=witnesses)
+
+
+def evidence_and_witnesses(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Strengths,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L(e, e') and the number of neighbour pairs that add to it."""
+    count = np.zeros(candidates.shape, dtype=np.int32)
+    given = source, target, candidates, beliefs, strengths
+    return _evidence(*given, count, forward=forward, rows=rows, n_threads=n_threads, witnesses=witnesses), count
+
+
+def _evidence(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Strengths, count: np.ndarray,
+    *, forward: bool, rows: tuple[int, int], n_threads: int, witnesses: str,
+) -> np.ndarray:  # fmt: skip
+    """L(e, e'); also fills `count`, unless it has no columns."""
     out = np.zeros(candidates.shape, dtype=np.float32)
+    strongest = by_neighbour(witnesses)
     table = strengths.forward if forward else strengths.backward
 
     def task(begin: int, end: int) -> None:
         span = slice(begin - rows[0], end - rows[0])
         numba_evidence.evidence(
             source.indptr, source.edges, target.indptr, target.edges, candidates[span], beliefs.indptr,
-            beliefs.targets, beliefs.weights, *table, begin, end, out[span],
+            beliefs.targets, beliefs.weights, *table, strongest, begin, end, out[span], count[span],
         )  # fmt: skip
 
     _over_rows(source, rows, n_threads, task)
@@ -102,10 +124,11 @@ def evidence(
 
 def blanket(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, belief_evidence: np.ndarray,
-    strengths: Strengths, *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    strengths: Strengths, *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
     """The neighbours' factors of the Markov blanket."""
     out = np.zeros(candidates.shape, dtype=np.float32)
+    strongest = by_neighbour(witnesses)
     table = strengths.forward if forward else strengths.backward
 
     def task(begin: int, end: int) -> None:
@@ -113,7 +136,7 @@ def blanket(
         numba_evidence.blanket(
             source.indptr, source.edges, target.indptr, target.edges, candidates[span], beliefs.indptr,
             beliefs.targets, beliefs.weights, belief_evidence, *table, source.num_relations,
-            target.num_relations, begin, end, out[span],
+            target.num_relations, strongest, begin, end, out[span],
         )  # fmt: skip
 
     _over_rows(source, rows, n_threads, task)
@@ -122,18 +145,20 @@ def blanket(
 
 def proposals(
     source: KG, target: KG, beliefs: Beliefs, strengths: Strengths, open_rows: np.ndarray, open_targets: np.ndarray,
-    *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The k targets of every row for which its neighbours' beliefs speak most."""
     indices = np.full((rows[1] - rows[0], k), -1, dtype=np.int32)
     evidence = np.zeros(indices.shape, dtype=np.float32)
+    strongest = by_neighbour(witnesses)
     table = strengths.forward if forward else strengths.backward
 
     def task(begin: int, end: int) -> None:
         span = slice(begin - rows[0], end - rows[0])
         numba_proposals.proposals(
             source.indptr, source.edges, target.indptr, target.edges, beliefs.indptr, beliefs.targets, beliefs.weights,
-            *table, target.num_relations, open_rows, open_targets, budget, begin, end, indices[span], evidence[span],
+            *table, target.num_relations, open_rows, open_targets, budget, strongest, begin, end, indices[span],
+            evidence[span],
         )  # fmt: skip
 
     _over_rows(source, rows, n_threads, task)

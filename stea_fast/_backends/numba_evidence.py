@@ -19,11 +19,62 @@ from stea_fast._backends.numba_rows import (
 
 
 @kernel
+def fact_evidence(strengths, r, r2, weight):  # type: ignore[no-untyped-def]
+    """The share of two statements about (n, n')."""
+    s_indptr, s_columns, s_values, default1, default2 = strengths
+    a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, r, r2)
+    return -(log1p(-min(a * weight, 1.0 - MIN_FACTOR)) + log1p(-min(b * weight, 1.0 - MIN_FACTOR)))
+
+
+@kernel
+def sum_of_statements(strengths, edges2, hits, found, head, following, locals_, beliefs, belief_weights):  # type: ignore[no-untyped-def]
+    """The evidence of a candidate in which every two statements are a witness."""
+    total = 0.0
+    for h in range(found):
+        node = head[edges2[hits[h], 0]]
+        while node >= 0:
+            weight = np.float64(belief_weights[beliefs[node]])
+            total += fact_evidence(strengths, locals_[node], edges2[hits[h], 1], weight)
+            node = following[node]
+    return total
+
+
+@kernel
+def sum_of_witnesses(strengths, edges2, hits, found, head, following, locals_, beliefs, belief_weights):  # type: ignore[no-untyped-def]
+    """The evidence of a candidate in which every pair of neighbours is a witness, and the number of witnesses.
+
+    A pair is a run of hits, and a run of nodes with the same belief: both are filed in the order of the neighbours.
+    """
+    total = 0.0
+    count = 0
+    end = 0
+    while end < found:
+        begin = end
+        target = edges2[hits[begin], 0]
+        while end < found and edges2[hits[end], 0] == target:
+            end += 1
+        node = head[target]
+        while node >= 0:
+            belief = beliefs[node]
+            weight = np.float64(belief_weights[belief])
+            strongest = 0.0
+            while node >= 0 and beliefs[node] == belief:
+                for h in range(begin, end):
+                    share = fact_evidence(strengths, locals_[node], edges2[hits[h], 1], weight)
+                    strongest = max(strongest, share)
+                node = following[node]
+            total += strongest
+            count += np.float32(strongest) > 0
+    return total, count
+
+
+@kernel
 def evidence(
     indptr, edges, indptr2, edges2, candidates, belief_indptr, belief_targets, belief_weights,
-    s_indptr, s_columns, s_values, default1, default2, row_begin, row_end, out,
+    s_indptr, s_columns, s_values, default1, default2, by_neighbour, row_begin, row_end, out, witnesses,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """L(e, e') for the rows [row_begin, row_end)."""
+    """L(e, e') for the rows [row_begin, row_end), and the number of its witnesses where `witnesses` has columns."""
+    strengths = (s_indptr, s_columns, s_values, default1, default2)
     head = np.full(len(indptr2) - 1, -1, dtype=np.int32)
     following = np.empty(0, dtype=np.int32)
     locals_ = np.empty(0, dtype=np.int32)
@@ -47,16 +98,15 @@ def evidence(
             if indptr2[e2 + 1] - indptr2[e2] > len(hits):
                 hits = np.empty(2 * (indptr2[e2 + 1] - indptr2[e2]), dtype=np.int64)
             found = find_hits(edges2, indptr2[e2], indptr2[e2 + 1], head, beliefs, belief_targets, count, hits)
-            total = 0.0
-            for h in range(found):
-                r2 = edges2[hits[h], 1]
-                node = head[edges2[hits[h], 0]]
-                while node >= 0:
-                    weight = np.float64(belief_weights[beliefs[node]])
-                    a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, locals_[node], r2)
-                    total -= log1p(-min(a * weight, 1.0 - MIN_FACTOR)) + log1p(-min(b * weight, 1.0 - MIN_FACTOR))
-                    node = following[node]
-            out[row - row_begin, c] = total
+            filed = (strengths, edges2, hits, found, head, following, locals_, beliefs, belief_weights)
+            if not by_neighbour:
+                out[row - row_begin, c] = sum_of_statements(*filed)
+            if by_neighbour or witnesses.shape[1] > 0:
+                total, number = sum_of_witnesses(*filed)
+                if by_neighbour:
+                    out[row - row_begin, c] = total
+                if witnesses.shape[1] > 0:
+                    witnesses[row - row_begin, c] = number
         forget(head, beliefs, belief_targets, count)
 
 
@@ -93,23 +143,26 @@ def file_groups(
 
 @kernel
 def multiply_groups(
-    entity, weight, indptr2, edges2, num_relations2, strengths, head, following, locals_, group, product
+    entity, weight, indptr2, edges2, num_relations2, strengths, head, following, locals_, group, strongest, product
 ):  # type: ignore[no-untyped-def]
-    """Multiply the factors that "the row is `entity`, with this weight" gives to each group."""
+    """The factors that "the row is `entity`, with this weight" gives to each group: all of them, or the strongest."""
     s_indptr, s_columns, s_values, default1, default2 = strengths
     for j in range(indptr2[entity], indptr2[entity + 1]):
         r2 = inverse(edges2[j, 1], num_relations2)
         node = head[edges2[j, 0]]
         while node >= 0:
             a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, locals_[node], r2)
-            product[group[node]] *= factor(a, weight) * factor(b, weight)
+            both = factor(a, weight) * factor(b, weight)
+            before = product[group[node]]
+            product[group[node]] = min(before, both) if strongest else before * both
             node = following[node]
 
 
 @kernel
 def blanket(
     indptr, edges, indptr2, edges2, candidates, belief_indptr, belief_targets, belief_weights, belief_evidence,
-    s_indptr, s_columns, s_values, default1, default2, num_relations, num_relations2, row_begin, row_end, out,
+    s_indptr, s_columns, s_values, default1, default2, num_relations, num_relations2, strongest, row_begin, row_end,
+    out,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The neighbours' factors of the Markov blanket for the rows [row_begin, row_end)."""
     strengths = (s_indptr, s_columns, s_values, default1, default2)
@@ -128,7 +181,7 @@ def blanket(
             share = np.ones(count)
             multiply_groups(
                 belief_targets[b], np.float64(belief_weights[b]), indptr2, edges2, num_relations2, strengths, head,
-                following, locals_, group, share,
+                following, locals_, group, strongest, share,
             )  # fmt: skip
             rest += np.log(np.maximum(share, 1e-300))
         base = 0.0
@@ -142,7 +195,7 @@ def blanket(
             product = np.ones(count)
             multiply_groups(
                 candidates[row - row_begin, c], 1.0, indptr2, edges2, num_relations2, strengths, head, following,
-                locals_, group, product,
+                locals_, group, strongest, product,
             )  # fmt: skip
             gain = 0.0
             for i in range(count):

@@ -26,26 +26,47 @@ def count_fan_out(indptr2, edges, begin, end, belief_indptr, belief_targets, fan
 
 
 @kernel
-def follow_belief(
-    relation, counterpart, weight, indptr2, edges2, num_relations2, strengths, open_targets, product, total, touched,
-    count,
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Every target beyond the counterpart takes the factors of this fact; returns the number of touched targets."""
+def strongest_statement(edges, first, last, weight, edges2, begin, end, num_relations2, strengths):  # type: ignore[no-untyped-def]
+    """Of the statements [first, last) of the row and [begin, end) of a counterpart: two factors and the sum of the x."""
     s_indptr, s_columns, s_values, default1, default2 = strengths
-    for j in range(indptr2[counterpart], indptr2[counterpart + 1]):
-        target = edges2[j, 0]
-        if not open_targets[target]:
-            continue
+    factor1, factor2, total = 1.0, 1.0, 0.0
+    for j in range(begin, end):
         back = edges2[j, 1]
         r2 = back + num_relations2 if back < num_relations2 else back - num_relations2
-        a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, relation, r2)
-        if (a + b) * weight <= 0.0:
-            continue
-        if total[target] == 0.0:
-            touched[count] = target
-            count += 1
-        product[target] = max(product[target] * factor(a, weight) * factor(b, weight), LEAST_PRODUCT)
-        total[target] += (a + b) * weight
+        for i in range(first, last):
+            a, b = find_strength(s_indptr, s_columns, s_values, default1, default2, edges[i, 1], r2)
+            if factor(a, weight) * factor(b, weight) <= factor1 * factor2:
+                factor1, factor2 = factor(a, weight), factor(b, weight)
+            total = max(total, (a + b) * weight)
+    return factor1, factor2, total
+
+
+@kernel
+def follow_belief(
+    edges, first, last, counterpart, weight, indptr2, edges2, num_relations2, strengths, open_targets, by_neighbour,
+    product, total, touched, count,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Every target beyond the counterpart takes the factors of the facts [first, last) about one neighbour.
+
+    One fact at a time where statements are witnesses. Returns the number of touched targets.
+    """
+    begin = indptr2[counterpart]
+    while begin < indptr2[counterpart + 1]:
+        target = edges2[begin, 0]
+        end = begin + 1
+        while by_neighbour and end < indptr2[counterpart + 1] and edges2[end, 0] == target:
+            end += 1
+        if open_targets[target]:
+            factor1, factor2, x = strongest_statement(
+                edges, first, last, weight, edges2, begin, end, num_relations2, strengths
+            )
+            if x > 0.0:
+                if total[target] == 0.0:
+                    touched[count] = target
+                    count += 1
+                product[target] = max(product[target] * factor1 * factor2, LEAST_PRODUCT)
+                total[target] += x
+        begin = end
     return count
 
 
@@ -76,7 +97,8 @@ def keep_best(product, total, touched, count, indices, evidence):  # type: ignor
 @kernel
 def proposals(
     indptr, edges, indptr2, edges2, belief_indptr, belief_targets, belief_weights, s_indptr, s_columns, s_values,
-    default1, default2, num_relations2, open_rows, open_targets, budget, row_begin, row_end, indices, evidence,
+    default1, default2, num_relations2, open_rows, open_targets, budget, by_neighbour, row_begin, row_end, indices,
+    evidence,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The best targets of the rows [row_begin, row_end); `indices` come filled with -1, `evidence` with 0."""
     strengths = (s_indptr, s_columns, s_values, default1, default2)
@@ -93,16 +115,20 @@ def proposals(
         left = budget
         low = 1  # facts with a fan-out in [low, 2·low): the same bit length
         while low <= largest and left >= 0:
-            for j in range(begin, end):
-                if fan_out[j - begin] < low or fan_out[j - begin] >= 2 * low:
+            j = begin
+            while j < end and left >= 0:
+                first, fan = j, fan_out[j - begin]
+                j += 1
+                if fan < low or fan >= 2 * low:
                     continue
-                left -= fan_out[j - begin]
-                if left < 0:
-                    break
-                for b in range(belief_indptr[edges[j, 0]], belief_indptr[edges[j, 0] + 1]):
+                while by_neighbour and j < end and edges[j, 0] == edges[first, 0]:
+                    j += 1  # the facts about one neighbour have the same fan-out
+                within = min(j - first, left // fan)
+                left = left - within * fan if within == j - first else -1
+                for b in range(belief_indptr[edges[first, 0]], belief_indptr[edges[first, 0] + 1]):
                     count = follow_belief(
-                        edges[j, 1], belief_targets[b], np.float64(belief_weights[b]), indptr2, edges2, num_relations2,
-                        strengths, open_targets, product, total, touched, count,
+                        edges, first, first + within, belief_targets[b], np.float64(belief_weights[b]), indptr2, edges2,
+                        num_relations2, strengths, open_targets, by_neighbour, product, total, touched, count,
                     )  # fmt: skip
             low *= 2
         keep_best(product, total, touched, count, indices[row - row_begin], evidence[row - row_begin])

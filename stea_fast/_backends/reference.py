@@ -9,6 +9,8 @@ Every backend offers the functions of this module with these arguments:
     forward          True if source is kg1, False if it is kg2
     rows             (begin, end), the range of source rows to compute
     n_threads        ignored here
+    witnesses        "statement": every two statements that agree are an independent witness; "neighbour": every pair
+                     of neighbours (n, n') is one, and of all statements about it only the strongest counts
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ import numpy as np
 
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
+from stea_fast._backends.factors import minus_log
+from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
-
-MIN_FACTOR = 1e-4
 
 
 class Strengths(NamedTuple):
@@ -56,15 +58,41 @@ def _pattern(relations: RelationAlignment) -> np.ndarray:
 
 def evidence(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Strengths,
-    *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
     """L(e, e') for every row e and candidate e': float32 [rows, k]."""
+    return evidence_and_witnesses(
+        source, target, candidates, beliefs, strengths, forward=forward, rows=rows, witnesses=witnesses
+    )[0]
+
+
+def evidence_and_witnesses(
+    source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, strengths: Strengths,
+    *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L(e, e'), float32 [rows, k], and the number of neighbour pairs (n, n') that add to it, int32 [rows, k].
+
+    With either kind of witnesses it is neighbour pairs that are counted: those whose strongest two statements give
+    evidence above 0 in float32.
+    """
     out = np.zeros(candidates.shape, dtype=np.float32)
+    count = np.zeros(candidates.shape, dtype=np.int32)
     for i, e in enumerate(range(*rows)):
         for c, e2 in enumerate(candidates[i]):
             if e2 >= 0:
-                out[i, c] = pair_evidence(source, target, e, e2, beliefs, strengths, forward=forward).sum()
-    return out
+                shares = pair_evidence(source, target, e, e2, beliefs, strengths, forward=forward)
+                strongest = strongest_statements(shares, source.edges_of(e)[:, 0], target.edges_of(e2)[:, 0])
+                out[i, c] = (strongest if by_neighbour(witnesses) else shares).sum()
+                count[i, c] = (strongest.astype(np.float32) > 0).sum()
+    return out, count
+
+
+def strongest_statements(shares: np.ndarray, neighbors: np.ndarray, neighbors2: np.ndarray) -> np.ndarray:
+    """The largest share of each pair of neighbours, from those of all pairs of edges: [distinct n, distinct n']."""
+    if shares.size == 0:
+        return np.zeros((0, 0))
+    first, first2 = (np.unique(entities, return_index=True)[1] for entities in (neighbors, neighbors2))
+    return np.maximum.reduceat(np.maximum.reduceat(shares, first, axis=0), first2, axis=1)
 
 
 def pair_evidence(
@@ -72,32 +100,20 @@ def pair_evidence(
 ) -> np.ndarray:
     """The share of every (edge of e, edge of e2) in L(e, e2): float64 [degree, degree']."""
     edges, edges2 = source.edges_of(e), target.edges_of(e2)
-    weights = belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
+    weights = beliefs.between(edges[:, 0], edges2[:, 0])
     r, r2 = edges[:, 1][:, None], edges2[:, 1][None, :]
     pair = (r, r2) if forward else (r2, r)
     return minus_log(strengths.from1[pair] * weights) + minus_log(strengths.from2[pair] * weights)
 
 
-def minus_log(x: np.ndarray) -> np.ndarray:
-    """-log(1 - x), with 1 - x clamped below."""
-    return -np.log1p(-np.minimum(x, 1 - MIN_FACTOR))
-
-
-def belief_matrix(beliefs: Beliefs, entities: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """w(n, n') for every n of `entities` and n' of `targets`: float64 [entities, targets]."""
-    weights = np.zeros((len(entities), len(targets)))
-    for i, n in enumerate(entities):
-        believed, weight = beliefs.row(n)
-        where, which = np.nonzero(targets[:, None] == believed[None, :])
-        weights[i, where] = weight[which]
-    return weights
-
-
 def blanket(
     source: KG, target: KG, candidates: np.ndarray, beliefs: Beliefs, belief_evidence: np.ndarray,
-    strengths: Strengths, *, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    strengths: Strengths, *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> np.ndarray:  # fmt: skip
-    """Σ over neighbours n ≠ e and n' of w(n, n')·g(n, n' | y_e = e'): float32 [rows, k]."""
+    """Σ over neighbours n ≠ e and n' of w(n, n')·g(n, n' | y_e = e'): float32 [rows, k].
+
+    `belief_evidence` is the evidence of every belief with the same kind of witnesses.
+    """
     out = np.zeros(candidates.shape, dtype=np.float32)
     for i, e in enumerate(range(*rows)):
         neighbors = [n for n in np.unique(source.edges_of(e)[:, 0]) if n != e]
@@ -108,6 +124,8 @@ def blanket(
             for n in neighbors:
                 for n2, weight in zip(*beliefs.row(n), strict=True):
                     shares = pair_evidence(source, target, n, n2, certain, strengths, forward=forward)
+                    if by_neighbour(witnesses):
+                        shares = strongest_statements(shares, source.edges_of(n)[:, 0], target.edges_of(n2)[:, 0])
                     out[i, c] += weight * (1 - np.exp(-shares.sum()))
     return out
 
@@ -124,7 +142,7 @@ def _with_row(beliefs: Beliefs, entity: int, target: int) -> Beliefs:
 
 def proposals(
     source: KG, target: KG, beliefs: Beliefs, strengths: Strengths, open_rows: np.ndarray, open_targets: np.ndarray,
-    *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+    *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The k targets of every row for which its neighbours' beliefs speak most: int32 and float32 [rows, k].
 
@@ -142,19 +160,33 @@ def proposals(
         fan_out = [int(degrees[beliefs.row(n)[0]].sum()) for n, _ in edges]
         order = sorted((j for j in range(len(edges)) if fan_out[j]), key=lambda j: fan_out[j].bit_length())
         within = np.cumsum([fan_out[j] for j in order]) <= budget
+        facts = [edges[j] for j, ok in zip(order, within, strict=True) if ok]
         found: dict[int, float] = {}
-        for n, r in (edges[j] for j, ok in zip(order, within, strict=True) if ok):
-            for n2, weight in zip(*(part.tolist() for part in beliefs.row(n)), strict=True):
-                for e2, back in target.edges_of(n2).tolist():
-                    r2 = (back + target.num_relations) % (2 * target.num_relations)
-                    pair = (r, r2) if forward else (r2, r)
-                    share = minus_log(strengths.from1[pair] * weight) + minus_log(strengths.from2[pair] * weight)
-                    if open_targets[e2] and share > 0:
-                        found[e2] = found.get(e2, 0.0) + float(share)
+        shares = _reached(target, facts, beliefs, strengths, forward=forward)
+        if by_neighbour(witnesses):  # sorted by its share, the strongest of a key is what the dictionary keeps
+            shares = list(dict(sorted(shares, key=lambda item: item[1])).items())
+        for (_, _, e2), share in shares:
+            if open_targets[e2] and share > 0:
+                found[e2] = found.get(e2, 0.0) + share
         best = sorted(found, key=lambda e2: (-np.float32(found[e2]), e2))[:k]
         indices[i, : len(best)] = best
         values[i, : len(best)] = [found[e2] for e2 in best]
     return indices, values
+
+
+def _reached(
+    target: KG, facts: list[list[int]], beliefs: Beliefs, strengths: Strengths, *, forward: bool
+) -> list[tuple[tuple[int, int, int], float]]:
+    """(n, n', e') and the share, for every two statements that lead from the row over n and n' to the target e'."""
+    shares = []
+    for n, r in facts:
+        for n2, weight in zip(*(part.tolist() for part in beliefs.row(n)), strict=True):
+            for e2, back in target.edges_of(n2).tolist():
+                r2 = (back + target.num_relations) % (2 * target.num_relations)
+                pair = (r, r2) if forward else (r2, r)
+                share = minus_log(strengths.from1[pair] * weight) + minus_log(strengths.from2[pair] * weight)
+                shares.append(((n, n2, e2), float(share)))
+    return shares
 
 
 def relation_counts(

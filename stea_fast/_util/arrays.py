@@ -30,8 +30,28 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     return array
 
 
-def like(template: Any, array: np.ndarray) -> Any:
-    """`array` as the kind of `template`: a tensor on its device, or the NumPy array itself."""
+def to_tensor(value: Any, name: str, device: Any) -> Any:
+    """`value` as a dense tensor on a device: itself if it is there, else a copy."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return torch.tensor(to_numpy(value, name), device=device)
+    if value.requires_grad:
+        raise ValueError(f"{name} requires a gradient, which refine does not pass on; give {name}.detach()")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got layout {value.layout}")
+    return value.to(device)
+
+
+def placed(value: Any, name: str, device: Any = None) -> Any:
+    """`value` where the work is done: a tensor on the device, or a NumPy array if that is None."""
+    return to_numpy(value, name) if device is None else to_tensor(value, name, device)
+
+
+def like(template: Any, array: Any) -> Any:
+    """An array or tensor as the kind of `template`: a tensor on its device, or a NumPy array."""
+    if is_torch(array):
+        return array.to(template.device) if is_torch(template) else array.cpu().numpy()
     if not is_torch(template):
         return array
     return sys.modules["torch"].from_numpy(np.ascontiguousarray(array)).to(template.device)

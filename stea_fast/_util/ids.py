@@ -5,12 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def distinct(values: np.ndarray) -> np.ndarray:
-    """The distinct values in increasing order. `np.unique` hashes integers, which is slower than sorting."""
-    ordered = np.sort(values)
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if ordered.size else ordered
-
-
 def positions(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     """int64, as `values`: where each value stands in `order`, which holds each of them once, in any order."""
     if not values.size:

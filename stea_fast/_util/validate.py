@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from stea_fast._util.arrays import to_numpy
+from stea_fast._util.array_ops import Array, ops_of
+from stea_fast._util.arrays import placed, to_numpy, to_tensor
 
 MAX_ID = np.iinfo(np.int32).max
 
@@ -82,47 +83,63 @@ def links(value: Any, name: str, num_sources: int, num_targets: int) -> np.ndarr
 
 
 def ranking(
-    indices: Any, scores: Any, name: str, num_rows: int | None, num_targets: int
-) -> tuple[np.ndarray, np.ndarray]:
+    indices: Any, scores: Any, name: str, num_rows: int | None, num_targets: int, device: Any = None
+) -> tuple[Array, Array]:
     """Candidates of every row: int32 [n, k] (-1 = none) and float32 [n, k] (-inf where none), best first.
 
-    `num_rows` None means any number of rows.
+    Args:
+        num_rows: how many rows there must be; None means any number.
+        device: None for NumPy arrays; else tensors on this device, and only numbers come to the host.
     """
-    ids = integers(indices, f"{name}.indices")
-    values = to_numpy(scores, f"{name}.scores")
-    if values.dtype.kind not in "fiu":
-        raise TypeError(f"{name}.scores must hold numbers, got dtype {values.dtype}")
+    ids = integers(indices, f"{name}.indices") if device is None else to_tensor(indices, f"{name}.indices", device)
+    given = placed(scores, f"{name}.scores", device)
+    ops = ops_of(ids)
+    if not ops.is_number(ids, integer=True):
+        raise TypeError(f"{name}.indices must hold integers, got dtype {ids.dtype}")
+    if not ops.is_number(given):
+        raise TypeError(f"{name}.scores must hold numbers, got dtype {given.dtype}")
     if ids.ndim != 2 or (num_rows is not None and len(ids) != num_rows):
         rows = "n" if num_rows is None else num_rows
-        raise ValueError(f"{name}.indices must have shape ({rows}, k), a row per entity; got {ids.shape}")
-    if values.shape != ids.shape:
-        raise ValueError(f"{name}.scores must have the shape of indices, {ids.shape}; got {values.shape}")
+        raise ValueError(f"{name}.indices must have shape ({rows}, k), a row per entity; got {tuple(ids.shape)}")
+    if given.shape != ids.shape:
+        raise ValueError(f"{name}.scores must have the shape of indices, {tuple(ids.shape)}; got {tuple(given.shape)}")
     _candidate_ids(ids, f"{name}.indices", num_targets)
-    present = ids >= 0
-    given = values
+    values = _finite_scores(ids >= 0, given, f"{name}.scores")
+    if bool((values[:, 1:] > values[:, :-1]).any()):
+        order = ops.order(-values)
+        ids, values = ops.take(ids, order), ops.take(values, order)
+    return ops.contiguous(ops.int32(ids)), values
+
+
+def _finite_scores(present: Array, given: Array, name: str) -> Array:
+    """float32, -inf where there is no candidate."""
+    ops = ops_of(given)
     with np.errstate(over="ignore"):
-        values = np.where(present, given, -np.inf).astype(np.float32)
-    if not np.isfinite(values[present]).all():
-        row, column = np.argwhere(present & ~np.isfinite(values))[0]
-        raise ValueError(f"{name}.scores[{row}, {column}] is {given[row, column]}; scores must be finite in float32")
-    if (values[:, 1:] > values[:, :-1]).any():
-        order = np.argsort(-values, axis=1, kind="stable")
-        ids, values = np.take_along_axis(ids, order, axis=1), np.take_along_axis(values, order, axis=1)
-    return np.ascontiguousarray(ids, dtype=np.int32), values
+        values = ops.single(ops.where(present, given, -np.inf))
+    unusable = present & ~ops.is_finite(values)
+    if bool(unusable.any()):
+        row, column = _first_place(unusable)
+        raise ValueError(f"{name}[{row}, {column}] is {given[row, column]}; scores must be finite in float32")
+    return values
 
 
-def _candidate_ids(ids: np.ndarray, name: str, num_targets: int) -> None:
-    if ids.size == 0:
-        raise ValueError(f"{name} is empty, with shape {ids.shape}; at least one candidate per row is needed")
-    if ids.min() < -1:
-        raise ValueError(f"{name} holds {ids.min()}: candidates must not be negative, except -1 for none")
-    most = int((ids >= 0).sum(axis=1).max())
+def _candidate_ids(ids: Array, name: str, num_targets: int) -> None:
+    if 0 in ids.shape:
+        raise ValueError(f"{name} is empty, with shape {tuple(ids.shape)}; at least one candidate per row is needed")
+    low, high, most = int(ids.min()), int(ids.max()), int((ids >= 0).sum(1).max())
+    if low < -1:
+        raise ValueError(f"{name} holds {low}: candidates must not be negative, except -1 for none")
     if most > num_targets:
         raise ValueError(f"{name} has rows of {most} candidates, but there are only {num_targets} targets")
-    if ids.max() >= num_targets:
-        raise ValueError(f"{name} holds {ids.max()}, but there are only {num_targets} targets (0 to {num_targets - 1})")
-    ordered = np.sort(ids, axis=1)
+    if high >= num_targets:
+        raise ValueError(f"{name} holds {high}, but there are only {num_targets} targets (0 to {num_targets - 1})")
+    ordered = ops_of(ids).sort(ids)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    if twice.any():
-        row, column = np.argwhere(twice)[0]
-        raise ValueError(f"{name}[{row}] holds candidate {ordered[row, column + 1]} twice")
+    if bool(twice.any()):
+        row, column = _first_place(twice)
+        raise ValueError(f"{name}[{row}] holds candidate {int(ordered[row, column + 1])} twice")
+
+
+def _first_place(mask: Array) -> tuple[int, int]:
+    """Row and column of the first true element."""
+    return divmod(int(ops_of(mask).nonzero(mask.reshape(-1))[0]), mask.shape[1])

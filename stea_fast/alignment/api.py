@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +130,15 @@ class Alignment:
         write_report(content, path)
 
 
-@names_nearest()
+def _parts_of_the_preset() -> dict[str, str]:
+    """How parts of a configuration are given to `align`, which has only a preset."""
+    return {
+        field.name: f"preset=dataclasses.replace(sf.preset('fast'), {field.name}=...)"
+        for field in fields(SelfTrainingConfig)
+    }
+
+
+@names_nearest(_parts_of_the_preset)
 def align(
     pair: Pair,
     *,

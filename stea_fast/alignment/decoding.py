@@ -14,7 +14,9 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import like
-from stea_fast.types import ArrayLike, Candidates, HasRankings, Ranking
+from stea_fast._util.rankings import best_candidates, mutual_rows
+from stea_fast._util.sparse import best_matching, offsets_of_counts, reduce_groups, rows_of
+from stea_fast.types import Array, ArrayLike, Candidates, HasRankings, Ranking
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -46,9 +48,9 @@ class Links:
         ([[0, 1], [1, 0]], [2])
     """
 
-    pairs: Any
-    scores: Any
-    unmatched: Any
+    pairs: Array
+    scores: Array
+    unmatched: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,20 +213,13 @@ def _without(ranked: Ranked, free_rows: np.ndarray, free_columns: np.ndarray, fl
 
 
 def _best_candidates(usable: _Usable, *, mutual: bool) -> Found:
-    best, scores = _first(*usable.forward)
+    best, scores = best_candidates(*usable.forward, ties="lowest")
     sources = np.flatnonzero(best >= 0)
     if mutual:
         assert usable.backward is not None
-        chosen_by, _ = _first(*usable.backward)
-        sources = sources[chosen_by[best[sources]] == sources]
+        chosen_by, _ = best_candidates(*usable.backward, ties="lowest")
+        sources = mutual_rows(best, chosen_by)
     return sources, best[sources], scores[sources]
-
-
-def _first(ids: np.ndarray, scores: np.ndarray) -> Ranked:
-    """Every row's best candidate (-1 for none) and its score; of equal ones the lowest id."""
-    top = scores.max(axis=1)
-    tied = np.where((scores == top[:, None]) & (ids >= 0), ids, validate.MAX_ID).min(axis=1)
-    return np.where(np.isfinite(top), tied, -1), top
 
 
 def _union(usable: _Usable) -> csr_array:
@@ -249,7 +244,7 @@ def _as_csr(ranked: Ranked, num_columns: int) -> csr_array:
 
     ids, scores = ranked
     listed = ids >= 0
-    indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))])
+    indptr = offsets_of_counts(listed.sum(axis=1))
     return csr_array((scores[listed], ids[listed], indptr), shape=(len(ids), num_columns))
 
 
@@ -261,23 +256,17 @@ def _filled(matrix: csr_array, value: int) -> csr_array:
 
 
 def _matching(scores: csr_array) -> Found:
-    """One-to-one pairs with the largest sum of scores: SciPy's sparse bipartite matching."""
-    from scipy.sparse import csr_array, diags, hstack
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-    counts = np.diff(scores.indptr)
-    rows = np.repeat(np.arange(len(counts)), counts)
+    """One-to-one pairs with the largest sum of scores."""
+    rows = rows_of(scores.indptr)
     if scores.nnz == 0:
         return rows, rows, scores.data
     weights = scores.data.astype(np.float64)
     weights -= min(0.0, weights.min())
-    # SciPy takes zero for "no edge" and matches every row. So all weights are raised by one, which changes no
-    # choice, and each row gets a column of its own that stands for "stays alone", worth a little less than any link.
+    # All weights are raised by one, which changes no choice and leaves none at zero; to stay alone is worth a little
+    # less than any link.
     weights = 1.0 + weights / (weights.max() or 1.0)
-    real = csr_array((weights, scores.indices, scores.indptr), shape=scores.shape)
-    alone = diags(np.full(len(counts), 1.0 - 1e-9))
-    _, column = min_weight_full_bipartite_matching(hstack([real, alone], format="csr"), maximize=True)
-    chosen = scores.indices == column[rows]
+    partner = best_matching(rows, scores.indices, weights, scores.shape, alone=1.0 - 1e-9)
+    chosen = scores.indices == partner[rows]
     return rows[chosen], scores.indices[chosen], scores.data[chosen]
 
 
@@ -316,24 +305,19 @@ def _inverse(sums: Any) -> np.ndarray:
 
 def _row_max(matrix: csr_array) -> np.ndarray:
     """Every row's largest entry, -inf for empty rows."""
-    largest = np.full(matrix.shape[0], -np.inf, dtype=matrix.dtype)
-    filled = np.flatnonzero(np.diff(matrix.indptr))  # reduceat would give an empty row its successor's entry
-    if len(filled):
-        largest[filled] = np.maximum.reduceat(matrix.data, matrix.indptr[filled])
-    return largest
+    return reduce_groups(np.maximum, matrix.data, matrix.indptr, -np.inf)
 
 
 def _row_best(matrix: csr_array) -> Found:
     """Every row's largest entry; of equal ones the first."""
-    counts = np.diff(matrix.indptr)
-    rows = np.repeat(np.arange(len(counts)), counts)
+    rows = rows_of(matrix.indptr)
     largest = np.flatnonzero(matrix.data == _row_max(matrix)[rows])
     sources, first = np.unique(rows[largest], return_index=True)
     best = largest[first]
     return sources, matrix.indices[best], matrix.data[best]
 
 
-def _reranked(matrix: csr_array, k: int, template: Any) -> Ranking:
+def _reranked(matrix: csr_array, k: int, template: Array) -> Ranking:
     """The k largest entries of every row, best first; of equal ones the lower column first."""
     num_rows, counts = matrix.shape[0], np.diff(matrix.indptr)
     indices, scores = np.full((num_rows, k), -1, dtype=np.int32), np.zeros((num_rows, k), dtype=np.float32)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stea_fast._util.atomic import check_writable
+from stea_fast.alignment.api import Alignment
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.data.files import graph_of, links_by_name
 from stea_fast.data.graph import KG
@@ -67,7 +68,7 @@ def _read_graph(path: Path, kind: str | None, side: int, arguments: argparse.Nam
     return kg
 
 
-def read_known(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:
+def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:
     """int64 [m, 2]: links of a file in the ids of the graphs; at least one."""
     problems = Problems(arguments.strict)
     rows = read_link_rows(path, problems)
@@ -79,7 +80,7 @@ def read_known(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace,
     return links
 
 
-def write_outputs(alignment: Any, arguments: argparse.Namespace) -> None:
+def write_outputs(alignment: Alignment, arguments: argparse.Namespace) -> None:
     """All files that were asked for, the links last: where they are, all is there."""
     alignment.settings["command"] = arguments.command_line
     if arguments.report is not None:
@@ -89,7 +90,7 @@ def write_outputs(alignment: Any, arguments: argparse.Namespace) -> None:
     alignment.write_links(arguments.out, format=arguments.format)
 
 
-def summary(alignment: Any, arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def summary(alignment: Alignment, arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Counts and files, as an object and as text."""
     links = alignment.links
     counts = {status: links.count(status) for status in ("seed", "link", "no_counterpart")}

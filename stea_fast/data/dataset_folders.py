@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from stea_fast._util import validate
-from stea_fast._util.ids import distinct, positions
+from stea_fast._util.ids import positions
+from stea_fast._util.sparse import distinct
 from stea_fast.data import splits
 from stea_fast.data.graph import KG
 from stea_fast.data.pair import Pair
@@ -123,11 +124,11 @@ def _published_rows(raw: RawPair, links: np.ndarray, folder: Path) -> dict[str, 
     rows = {}
     taken = np.zeros(len(links), dtype=bool)
     for part, file in raw.split.items():
-        found = _rows_of(file, links, raw)
-        _, first = np.unique(found, return_index=True)
-        found = found[np.sort(first)]
-        rows[part] = found[~taken[found]]
-        taken[found] = True
+        members = _rows_of(file, links, raw)
+        _, first = np.unique(members, return_index=True)
+        members = members[np.sort(first)]
+        rows[part] = members[~taken[members]]
+        taken[members] = True
     return rows
 
 

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from stea_fast.data.graph import KG
+
+class HostGraph(Protocol):
+    """What is read of a `KG`, and the copy of it that `KG.to` has made, if any."""
+
+    num_entities: int
+    num_relations: int
+    indptr: np.ndarray
+    edges: np.ndarray
+    device_graph: DeviceGraph | None
+
+    @property
+    def inverse_functionality(self) -> np.ndarray:
+        """float32 [2R]."""
+
+    @property
+    def num_triples(self) -> int:
+        """Number of distinct triples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +46,7 @@ class DeviceGraph:
     num_triples: int
 
     @classmethod
-    def upload(cls, kg: KG, device: torch.device) -> DeviceGraph:
+    def upload(cls, kg: HostGraph, device: torch.device) -> DeviceGraph:
         """Copy a graph to a device, unless `KG.to` has done so."""
         held = kg.device_graph
         if held is not None and held.indptr.device == device:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from stea_fast.data.pair import Pair
 from stea_fast.data.sealed import seal
 from stea_fast.formats.links import Link, read_link_rows
 from stea_fast.formats.triples import Problems, TripleTable, read_triples
+from stea_fast.types import ArrayLike
 
 AnyPath = str | os.PathLike[str]
 
@@ -104,19 +104,19 @@ def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, st
 def links_by_name(rows: list[Link], path: Path, kg1: KG, kg2: KG, problems: Problems) -> np.ndarray:
     """The links of a file in the ids of two graphs; what cannot be used is noted in `problems`."""
     index1, index2 = name_index(kg1), name_index(kg2)
-    found: dict[int, int] = {}
-    taken: dict[int, int] = {}
+    target_of: dict[int, int] = {}
+    source_of: dict[int, int] = {}
     for line, source, target, _ in rows:
         e, e2 = index1.get(source), index2.get(target)
         if e is None or e2 is None:
             name, which = (source, "first") if e is None else (target, "second")
             problems.add(f"{path}:{line}", f"{name} is no entity of the {which} graph")
-        elif found.get(e, e2) != e2 or taken.get(e2, e) != e:
-            twice = source if e in found else target
+        elif target_of.get(e, e2) != e2 or source_of.get(e2, e) != e:
+            twice = source if e in target_of else target
             problems.add(f"{path}:{line}", f"{twice} has another link already; links must be one-to-one")
         else:
-            found[e], taken[e2] = e2, e
-    return np.array(list(found.items()), dtype=np.int64).reshape(-1, 2)
+            target_of[e], source_of[e2] = e2, e
+    return np.array(list(target_of.items()), dtype=np.int64).reshape(-1, 2)
 
 
 def name_index(kg: KG) -> dict[str, int]:
@@ -125,7 +125,7 @@ def name_index(kg: KG) -> dict[str, int]:
     return {name: entity for entity, name in enumerate(names)}
 
 
-def make_pair(kg1: KG, kg2: KG, seeds: Any, *, test: Any = (), name: str = "") -> Pair:
+def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name: str = "") -> Pair:
     """Put two graphs and known links together as a `Pair`.
 
     Args:

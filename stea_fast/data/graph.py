@@ -12,6 +12,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast._util.sparse import distinct, offsets, rows_of
 from stea_fast.data import graph_store
 from stea_fast.data.interop import FromOtherLibraries
 from stea_fast.name_table import NameTable
@@ -311,24 +312,17 @@ def _closure(triples: np.ndarray, n: int, r: int) -> tuple[np.ndarray, np.ndarra
     neighbors = np.concatenate([tail, head])
     relations = np.concatenate([relation, relation + r])
     if n * n * 2 * r < 2**63:
-        keys = np.sort((rows * n + neighbors) * (2 * r) + relations)
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if keys.size else keys
-        pairs, relations = np.divmod(keys, 2 * r)
+        pairs, relations = np.divmod(distinct((rows * n + neighbors) * (2 * r) + relations), 2 * r)
         rows, neighbors = np.divmod(pairs, n)
     else:
         rows, neighbors, relations = np.unique(np.stack([rows, neighbors, relations]), axis=1)
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=n), out=indptr[1:])
     edges = np.empty((len(rows), 2), dtype=np.int32)
     edges[:, 0], edges[:, 1] = neighbors, relations
-    return indptr, edges
+    return offsets(rows, n), edges
 
 
 def _functionality(indptr: np.ndarray, edges: np.ndarray, n: int, r: int) -> np.ndarray:
     """fun(r) for the 2R relations: rows that have an edge r, divided by the number of edges r."""
-    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
-    keys = np.sort(edges[:, 1].astype(np.int64) * n + rows)
-    first = np.concatenate([[True], keys[1:] != keys[:-1]]) if keys.size else np.zeros(0, dtype=bool)
-    heads = np.bincount(keys[first] // n, minlength=2 * r)
+    heads = np.bincount(distinct(edges[:, 1].astype(np.int64) * n + rows_of(indptr)) // n, minlength=2 * r)
     pairs = np.bincount(edges[:, 1], minlength=2 * r)
     return (heads / np.maximum(pairs, 1)).astype(np.float32)

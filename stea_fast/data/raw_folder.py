@@ -65,10 +65,10 @@ def read_folder(folder: Path, published: bool, fold: int) -> RawPair:
         return _read_integer_folder(folder, published)
     if _any_exists(folder, "rel_triples_1", "rel_triples_2"):
         return _read_openea_folder(folder, published, fold)
-    found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
+    content = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
     raise ValueError(
         f"{folder} is not a known dataset: expected triples_1, triples_2 and ref_ent_ids or sup_ent_ids "
-        f"(DBP15K, DWY100K), or rel_triples_1, rel_triples_2 and ent_links (OpenEA); found {found}"
+        f"(DBP15K, DWY100K), or rel_triples_1, rel_triples_2 and ent_links (OpenEA); found {content}"
     )
 
 
@@ -163,8 +163,8 @@ def _check_listed(ids: np.ndarray, path: Path, listed: dict[int, str] | None, li
     """Every id of a row of `ids` [n, columns] stands in the folder's list of entities, if it has one."""
     if listed is None:
         return
-    known = np.isin(ids, np.fromiter(listed, dtype=np.int64, count=len(listed)))
-    if not known.all():
-        row = int((~known).any(axis=1).argmax())
-        missing = int(ids[row][~known[row]][0])
+    is_listed = np.isin(ids, np.fromiter(listed, dtype=np.int64, count=len(listed)))
+    if not is_listed.all():
+        row = int((~is_listed).any(axis=1).argmax())
+        missing = int(ids[row][~is_listed[row]][0])
         raise ValueError(f"{path}:{line_of_row(path, row)}: entity {missing} is missing from {listing.name}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast.types import Array, ArrayLike
 
 ONLY_EVALUATE = "test links are for sf.evaluate only"
 
@@ -27,7 +28,7 @@ class SealedLinks:
 
     __slots__ = ("_links",)
 
-    def __init__(self, links: Any) -> None:
+    def __init__(self, links: ArrayLike) -> None:
         self._links = freeze(validate.columns(links, "links", 2).copy())
 
     def __len__(self) -> int:
@@ -36,7 +37,7 @@ class SealedLinks:
     def __repr__(self) -> str:
         return f"SealedLinks({len(self):,} links, for sf.evaluate only)"
 
-    def _refuse(self, *args: Any, **options: Any) -> NoReturn:
+    def _refuse(self, *args: object, **options: object) -> NoReturn:
         raise TypeError(ONLY_EVALUATE)
 
     __array__ = __getitem__ = __iter__ = __contains__ = _refuse
@@ -48,12 +49,12 @@ class SealedLinks:
         return SealedLinks, (self._links,)
 
 
-def seal(links: Any) -> SealedLinks:
+def seal(links: ArrayLike | SealedLinks) -> SealedLinks:
     """Put links into an envelope; those that are in one stay in it."""
     return links if isinstance(links, SealedLinks) else SealedLinks(links)
 
 
-def reveal(links: Any) -> Any:
+def reveal(links: ArrayLike | SealedLinks) -> Array:
     """What is in the envelope, a read-only int64 [n, 2]; anything else as it is.
 
     For evaluation only: `tests/test_layering.py` names the modules that may call it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from stea_fast._util import validate
@@ -11,12 +9,12 @@ from stea_fast._util import validate
 _MAX_SEED = np.iinfo(np.int64).max
 
 
-def check_seed(value: Any, name: str) -> int:
+def check_seed(value: int, name: str) -> int:
     """A seed for `np.random.default_rng`: any integer from 0 that fits into 64 signed bits."""
     return validate.count(value, name, maximum=_MAX_SEED)
 
 
-def check_seed_fraction(value: Any) -> float:
+def check_seed_fraction(value: float) -> float:
     """A share of the links in (0, 1]."""
     fraction = validate.number(value, "seed_fraction", minimum=0.0, maximum=1.0)
     if fraction == 0.0:

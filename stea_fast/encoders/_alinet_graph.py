@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import coo_array
 
+from stea_fast._util.sparse import rows_of
 from stea_fast.data.graph import KG
 from stea_fast.encoders._graph import Entries
 
@@ -43,7 +44,7 @@ def _normalised(heads: np.ndarray, tails: np.ndarray, size: int, loops: np.ndarr
     keys = np.concatenate([keys, np.arange(size) * (size + 1)])
     matrix = coo_array((np.ones(len(keys)), np.divmod(keys, size)), shape=(size, size)).tocsr()
     scale = np.asarray(matrix.sum(axis=1)) ** -0.5
-    rows = np.repeat(np.arange(size), np.diff(matrix.indptr))
+    rows = rows_of(matrix.indptr)
     data = (matrix.data * scale[rows] * scale[matrix.indices]).astype(np.float32)
     return Entries(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), data, size)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stea_fast._util.sparse import concatenated_runs, offsets, offsets_of_counts
 from stea_fast.data.graph import KG
 
 
@@ -58,7 +59,7 @@ class JointGraph:
         # In the mean a head of r has the row of its inverse and a tail has r: the reverse of the edges.
         inverted = (relations + num_relations) % max(2 * num_relations, 1)
         return cls(
-            n, kg1.num_entities, num_relations, row_starts(rows, n), rows, columns,
+            n, kg1.num_entities, num_relations, offsets(rows, n), rows, columns,
             np.lexsort((rows, columns)), sets, members, mean_of_distinct(heads, inverted, n, 2 * num_relations),
         )  # fmt: skip
 
@@ -91,17 +92,10 @@ def joint_triples(kg1: KG, kg2: KG) -> np.ndarray:
     return np.concatenate([kg1.triples.astype(np.int64), second])
 
 
-def row_starts(rows: np.ndarray, size: int) -> np.ndarray:
-    """int64 [size + 1]: CSR row starts of sorted or unsorted row numbers."""
-    indptr = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=size), out=indptr[1:])
-    return indptr
-
-
 def mean_of_distinct(rows: np.ndarray, columns: np.ndarray, height: int, width: int) -> Entries:
     """The matrix that averages, in every row, over its distinct columns."""
     rows, columns = np.divmod(np.unique(rows * width + columns), max(width, 1))
-    indptr = row_starts(rows, height)
+    indptr = offsets(rows, height)
     values = (1.0 / np.maximum(np.diff(indptr), 1)).astype(np.float32)[rows]
     return Entries(indptr, columns, values, width)
 
@@ -117,7 +111,6 @@ def _relation_sets(relations: np.ndarray, starts: np.ndarray, width: int) -> tup
     codes = np.random.default_rng(0).integers(0, 2**64, size=width, dtype=np.uint64)
     _, firsts, sets = np.unique(np.add.reduceat(codes[relations], starts), return_index=True, return_inverse=True)
     lengths = np.diff(np.append(starts, len(relations)))[firsts]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    places = np.arange(indptr[-1]) + np.repeat(starts[firsts] - indptr[:-1], lengths)
+    indptr, places = offsets_of_counts(lengths), concatenated_runs(starts[firsts], lengths)
     values = np.repeat((1.0 / lengths).astype(np.float32), lengths)
     return sets.reshape(-1), Entries(indptr, relations[places], values, width)

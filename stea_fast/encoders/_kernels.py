@@ -7,12 +7,13 @@ Each kernel owns its output rows, so results do not depend on the number of thre
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from numba import njit
+
+from stea_fast._util import threads
 
 BLOCKS_PER_THREAD = 8
 ENTRIES_PER_BLOCK = 10_000  # below this a thread costs more than it brings
@@ -35,9 +36,7 @@ def row_blocks(indptr: np.ndarray) -> list[tuple[int, int]]:
     """Ranges of rows with about equal numbers of entries, several per thread where there is work for them."""
     cost = indptr + np.arange(len(indptr))
     count = max(1, min(BLOCKS_PER_THREAD * torch.get_num_threads(), int(cost[-1]) // ENTRIES_PER_BLOCK))
-    cuts = np.searchsorted(cost, np.linspace(cost[0], cost[-1], count + 1)[1:-1])
-    bounds = np.unique(np.concatenate([[0], cuts, [len(indptr) - 1]])).tolist()
-    return list(pairwise(bounds))
+    return threads.row_blocks(cost, count)
 
 
 @kernel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -12,20 +11,20 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from stea_fast._util import threads
+from stea_fast._util.sparse import offsets, rows_of
 from stea_fast.encoders import _kernels
-from stea_fast.encoders._graph import Entries, row_starts
+from stea_fast.encoders._graph import Entries
 
 
 def run_blocks(task: Callable[[int, int], object], blocks: list[tuple[int, int]]) -> None:
     """Run `task(begin, end)` for every range of rows, on as many threads as torch uses."""
-    threads = torch.get_num_threads()
-    if threads == 1 or len(blocks) == 1:
+    count = torch.get_num_threads()
+    if count == 1 or len(blocks) == 1:
         for begin, end in blocks:
             task(begin, end)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(task, begin, end) for begin, end in blocks]:
-            future.result()
+    else:
+        threads.run_blocks(task, blocks, count)
 
 
 @contextmanager
@@ -46,10 +45,10 @@ class SparseMatrix:
         indptr, columns, values, width = entries
         self.device = device
         self.shape = (len(indptr) - 1, width)
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(indptr))
+        rows = rows_of(indptr)
         order = np.argsort(columns, kind="stable")
         self._forward = (indptr, columns, values)
-        self._backward = (row_starts(columns, width), rows[order], values[order])
+        self._backward = (offsets(columns, width), rows[order], values[order])
         self._on_device: tuple[torch.Tensor, ...] | None = None
         if device.type == "cpu":
             self._blocks = [_kernels.row_blocks(side[0]) for side in (self._forward, self._backward)]
@@ -88,7 +87,7 @@ class SymmetricPattern:
 
     def __init__(self, entries: Entries, device: torch.device) -> None:
         self.indptr, self.columns = entries.indptr, entries.columns
-        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        rows = rows_of(self.indptr)
         self.reverse = np.lexsort((rows, self.columns))
         self.rows_on_device, self.columns_on_device, self.values = (
             torch.from_numpy(array).to(device) for array in (rows, self.columns, entries.values)

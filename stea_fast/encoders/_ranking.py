@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from stea_fast._util.sparse import offsets
 from stea_fast.encoders import _kernels
-from stea_fast.encoders._graph import row_starts
 from stea_fast.encoders._ops import run_blocks
 
 
@@ -41,7 +41,7 @@ class _L1Ranking(torch.autograd.Function):
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         z, active = ctx.saved_tensors
         entities = active.numpy().reshape(-1)
-        indptr = row_starts(entities, len(z))
+        indptr = offsets(entities, len(z))
         out = torch.empty_like(z, memory_format=torch.contiguous_format)
         arrays = z.contiguous().numpy(), active.numpy(), indptr, np.argsort(entities, kind="stable"), out.numpy()
         blocks = _kernels.row_blocks(indptr)

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from stea_fast._util.sparse import offsets
 from stea_fast.encoders import _kernels
-from stea_fast.encoders._graph import JointGraph, row_starts
+from stea_fast.encoders._graph import JointGraph
 from stea_fast.encoders._ops import run_blocks
 
 
@@ -32,7 +33,7 @@ class Reflection:
         self.graph = graph
         self.device = device
         if device.type == "cpu":
-            self.set_indptr = row_starts(graph.sets, len(graph.members.indptr) - 1)
+            self.set_indptr = offsets(graph.sets, len(graph.members.indptr) - 1)
             self.set_edges = np.argsort(graph.sets, kind="stable")
             self.blocks = _kernels.row_blocks(graph.indptr)
             self.set_blocks = _kernels.row_blocks(self.set_indptr)

@@ -43,7 +43,7 @@ class Audit:
         return f"audit passed: {len(self.arrays)} arrays, {self.numbers:,} numbers, all bits equal"
 
 
-def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
+def audit(pair: Pair, method: Callable[[Pair], object], *, seed: int = 0) -> Audit:
     """Prove that a method reads no test link: run it with true and with shuffled ones, and compare every bit.
 
     Args:
@@ -68,7 +68,7 @@ def audit(pair: Pair, method: Callable[[Pair], Any], *, seed: int = 0) -> Audit:
     """
     if len(pair.test) < 2:
         raise ValueError(f"an audit needs at least two test links to shuffle, got {len(pair.test)}")
-    true, shuffled = (dict(arrays_of(method(given))) for given in (pair, shuffled_test_links(pair, seed)))
+    true, shuffled = (dict(arrays_of(method(variant))) for variant in (pair, shuffled_test_links(pair, seed)))
     if not true:
         raise ValueError("the method's result holds no array that could be compared")
     if true.keys() != shuffled.keys():
@@ -88,10 +88,10 @@ def shuffled_test_links(pair: Pair, seed: int = 0) -> Pair:
         order = np.roll(order, 1)
     test[:, 1] = test[order, 1]
     target_of = dict(test.tolist())
-    known = set(pair.train[:, 0].tolist()) | set(pair.valid[:, 0].tolist())
+    labelled = set(pair.train[:, 0].tolist()) | set(pair.valid[:, 0].tolist())
     links = np.array(
         [
-            (source, target if source in known else target_of.get(source, target))
+            (source, target if source in labelled else target_of.get(source, target))
             for source, target in reveal(pair.links).tolist()
         ]
     ).reshape(-1, 2)

@@ -59,7 +59,7 @@ def _name_of_cell(key: bytes) -> bytes:
 def find_columns(row: Sequence[str], names: Sequence[Sequence[str]]) -> list[int] | None:
     """Where the named columns stand if `row` is a header that has all of them, else None."""
     lowered = [field.strip().lower() for field in row]
-    places = [next((lowered.index(name) for name in known if name in lowered), None) for known in names]
+    places = [next((lowered.index(name) for name in synonyms if name in lowered), None) for synonyms in names]
     return None if None in places else [place for place in places if place is not None]
 
 
@@ -156,7 +156,7 @@ def write_text(stream: IO[bytes], fmt: str, header: Sequence[str], rows: Iterabl
     text.detach()
 
 
-def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[Any]]) -> None:
+def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[object]]) -> None:
     """Columns as a Parquet or Arrow file."""
     arrow = _arrow()
     table = arrow.table({name: arrow.array(values) for name, values in columns.items()})

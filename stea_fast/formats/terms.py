@@ -29,7 +29,7 @@ _RDF_SYNTAX = re.compile(re.escape(_RDF) + f"(?:{_RDF_WORDS})")
 
 def wrap(name: str) -> str:
     """Any text as an IRI that ends in an XML name: what is not a letter, digit, dot or hyphen becomes _XX."""
-    return WRAPPER + _PLAIN.sub(lambda found: b"_%02X" % found.group()[0], name.encode()).decode()
+    return WRAPPER + _PLAIN.sub(lambda match: b"_%02X" % match.group()[0], name.encode()).decode()
 
 
 def unwrap(name: str) -> str:
@@ -37,7 +37,7 @@ def unwrap(name: str) -> str:
     if not name.startswith(WRAPPER):
         return name
     try:
-        text = _ESCAPE.sub(lambda found: bytes([int(found.group(1), 16)]), name[len(WRAPPER) :].encode()).decode()
+        text = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), name[len(WRAPPER) :].encode()).decode()
     except UnicodeDecodeError:
         return name
     return text if wrap(text) == name else name
@@ -99,7 +99,7 @@ def _literal(name: str) -> Any:
     """The literal that a name spells exactly as it would be written, else None."""
     ox = oxigraph()
     try:
-        found = [quad.object for quad in ox.parse(f"<a:> <a:> {name} .", format=ox.RdfFormat.N_TRIPLES)]
+        objects = [quad.object for quad in ox.parse(f"<a:> <a:> {name} .", format=ox.RdfFormat.N_TRIPLES)]
     except SyntaxError:
         return None
-    return found[0] if len(found) == 1 and isinstance(found[0], ox.Literal) and str(found[0]) == name else None
+    return objects[0] if len(objects) == 1 and isinstance(objects[0], ox.Literal) and str(objects[0]) == name else None

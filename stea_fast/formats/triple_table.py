@@ -72,14 +72,14 @@ class Vocabulary(dict[bytes, int]):
         Keys repeat within a few thousand lines; a small table of them stays in the processor's cache.
         """
         distinct = dict.fromkeys(keys)
-        found = dict(zip(distinct, map(self.get, distinct), strict=True))
-        return found, [key for key, ident in found.items() if ident is None]
+        ids = dict(zip(distinct, map(self.get, distinct), strict=True))
+        return ids, [key for key, ident in ids.items() if ident is None]
 
-    def extend(self, found: dict[bytes, int | None], new: list[bytes]) -> None:
-        """Give ids to new keys, here and in what `look_up` found."""
+    def extend(self, ids: dict[bytes, int | None], new: list[bytes]) -> None:
+        """Give ids to new keys, here and in what `look_up` returned."""
         added = dict(zip(new, range(len(self), len(self) + len(new)), strict=True))
         self.update(added)
-        found.update(added)
+        ids.update(added)
 
 
 class TableBuilder:

@@ -33,10 +33,10 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-def format_of(path: Path, given: str | None = None) -> str:
+def format_of(path: Path, format: str | None = None) -> str:
     """The format asked for, or the one that the suffix of the file's name stands for."""
-    if given is not None:
-        return validate.choice(given, "format", FORMATS)
+    if format is not None:
+        return validate.choice(format, "format", FORMATS)
     suffix, _ = split_suffixes(path)
     if suffix not in _SUFFIXES:
         raise ValueError(

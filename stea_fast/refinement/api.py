@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stea_fast._util.arrays import is_torch, like
+from stea_fast._util import validate
+from stea_fast._util.arrays import is_torch, like, placed
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG
 from stea_fast.refinement.config import DEFAULT_METHOD, Joint, Method, Paper, Product, method_of, where_options_live
 from stea_fast.refinement.directional import refine_by_direction
 from stea_fast.refinement.explanation import Explanation, explain_pair
 from stea_fast.refinement.joint import refine_jointly
-from stea_fast.refinement.problem import Execution, Outcome, Problem, held_beliefs, problem_of
+from stea_fast.refinement.problem import Execution, Outcome, Problem, problem_of
+from stea_fast.refinement.selection import STRATEGIES
 from stea_fast.refinement.selection import select as select_pairs
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
@@ -56,10 +58,14 @@ class Refinement:
     sweeps: int
     betas: tuple[float | None, ...]
     _kgs: tuple[KG, KG] = field(repr=False)
-    _beliefs: Beliefs | Callable[[], Beliefs] = field(repr=False)  # a function where they are still on a device
+    _beliefs: Beliefs = field(repr=False)
+    _witnesses: str = field(repr=False)
 
     def explain(self, e: int, e2: int) -> Explanation:
         """Find the facts behind a pair: edges of both entities that lead to neighbours believed to be the same.
+
+        Where a neighbour is one witness, which is the default, there is one fact for every pair of neighbours, the
+        strongest.
 
         Args:
             e: The id of a source entity.
@@ -79,7 +85,7 @@ class Refinement:
             >>> facts[0].evidence >= facts[-1].evidence
             True
         """
-        return explain_pair(*self._kgs, e, e2, held_beliefs(self._beliefs), self.relations)
+        return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations, self._witnesses)
 
 
 @names_nearest(where_options_live)
@@ -114,7 +120,8 @@ def refine(
             whose best candidate is mutual (0.5 if one direction is given), kept between 2/k and 0.95.
         relations: A relation alignment to use. The default, None, estimates it from seeds and predictions in every
             sweep.
-        method: "joint", "product" or "paper", or an `sf.Joint`, `sf.Product` or `sf.Paper` with options of its own.
+        method: "joint" (the default), "product" or "paper", or an `sf.Joint`, `sf.Product` or `sf.Paper` with options
+            of its own.
         select: Which pairs become pseudo mappings: "mutual" selects pairs that are each other's best, "forward" or
             "backward" every source's or every target's best above `threshold`, "either" both of these together, and
             "none" nothing. The default, None, is "mutual" for two directions and "none" for one.
@@ -146,12 +153,17 @@ def refine(
         [3, 2, 1, 0]
     """
     chosen = method_of(method)
+    if select is not None:
+        validate.choice(select, "select", STRATEGIES)
+    if threshold is not None:
+        validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
     execution = Execution(backend, n_threads, rows_per_block)
     problem = problem_of(candidates, kg1, kg2, seeds, holdout, relations, execution)
     outcome = _COMPUTED_BY[type(chosen)](problem, chosen)
     forward, *backward = outcome.rankings
     strategy = select or ("mutual" if backward else "none")
-    pairs, probs = select_pairs(strategy, forward, backward[0] if backward else None, threshold, problem.seeds)
+    seeds_there = placed(problem.seeds, "seeds", forward.indices.device if is_torch(forward.indices) else None)
+    pairs, probs = select_pairs(strategy, forward, backward[0] if backward else None, threshold, seeds_there)
     template = problem.candidates[-1][0]
     return Refinement(
         _like_ranking(template, forward),
@@ -163,6 +175,7 @@ def refine(
         outcome.betas,
         (kg1, kg2),
         outcome.beliefs,
+        chosen.witnesses,
     )
 
 

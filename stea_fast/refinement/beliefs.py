@@ -1,68 +1,67 @@
-"""From candidate probabilities to beliefs w(n, n'): what a neighbour is taken to be."""
+"""From candidate probabilities to beliefs w(n, n'): what a neighbour is taken to be.
+
+All functions take NumPy arrays or tensors of one device; the beliefs are of the same kind.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-
+from stea_fast._util.array_ops import Array, ops_of
+from stea_fast._util.rankings import best_candidates, mutual_rows
+from stea_fast._util.sparse import offsets, offsets_of_counts, rows_of
 from stea_fast.types import Beliefs
 
 KINDS = ("soft", "argmax", "mutual")
 
 
-def soft(indices: np.ndarray, probs: np.ndarray) -> Beliefs:
+def soft(indices: Array, probs: Array) -> Beliefs:
     """Every candidate with its probability."""
-    return _pack((indices >= 0) & (probs > 0), indices, probs)
+    ops = ops_of(indices)
+    chosen = (indices >= 0) & (probs > 0)
+    indptr = offsets_of_counts(chosen.sum(1))
+    return Beliefs(indptr, ops.int32(indices[chosen]), ops.single(probs[chosen]))
 
 
-def argmax(indices: np.ndarray, probs: np.ndarray) -> Beliefs:
+def argmax(indices: Array, probs: Array) -> Beliefs:
     """The most probable candidate of every row, with weight 1 (the paper's indicator)."""
-    chosen = _best(indices, probs)
-    return _pack(chosen, indices, np.ones_like(probs))
+    best, prob = best_candidates(indices, probs)
+    rows = ops_of(best).nonzero(prob > 0)
+    return from_pairs(rows, best[rows], prob[rows] ** 0, len(best))
 
 
-def mutual(forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]) -> tuple[Beliefs, Beliefs]:
+def mutual(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> tuple[Beliefs, Beliefs]:
     """Pairs that are each other's most probable candidate, with weight √(q(e → e')·q(e' → e)), seen from both sides."""
-    best1, prob1 = _best_of(*forward)
-    best2, prob2 = _best_of(*backward)
-    sources = np.flatnonzero((best1 >= 0) & (best2[best1] == np.arange(len(best1))))
+    (best1, prob1), (best2, prob2) = best_candidates(*forward), best_candidates(*backward)
+    ops = ops_of(best1)
+    sources = mutual_rows(ops.where(prob1 > 0, best1, -1), ops.where(prob2 > 0, best2, -1))
     targets = best1[sources]
-    weights = np.sqrt(prob1[sources] * prob2[targets])
-    return (
-        from_pairs(sources, targets, weights, len(best1)),
-        from_pairs(targets, sources, weights, len(best2)),
-    )
+    weights = ops.sqrt(prob1[sources] * prob2[targets])
+    return from_pairs(sources, targets, weights, len(best1)), from_pairs(targets, sources, weights, len(best2))
 
 
-def from_pairs(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray, num_rows: int) -> Beliefs:
+def of_directions(directions: list[tuple[Array, Array]], kind: str, num_targets: int) -> tuple[Beliefs, Beliefs]:
+    """Beliefs of the entities of both graphs, of one of the `KINDS`.
+
+    Args:
+        directions: (indices, probs) of the source entities, and of the target entities if that direction is known;
+            else the beliefs of the second graph are those of the first, transposed.
+        num_targets: how many entities the target graph has.
+    """
+    if kind == "mutual":
+        if len(directions) < 2:
+            raise ValueError("evidence='mutual' needs candidates in both directions; only one was given")
+        return mutual(*directions)
+    make = soft if kind == "soft" else argmax
+    forward = make(*directions[0])
+    return forward, make(*directions[1]) if len(directions) == 2 else transpose(forward, num_targets)
+
+
+def from_pairs(rows: Array, targets: Array, weights: Array, num_rows: int) -> Beliefs:
     """Beliefs of (row, target, weight) triples."""
-    order = np.argsort(rows, kind="stable")
-    indptr = np.zeros(num_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=num_rows), out=indptr[1:])
-    return Beliefs(indptr, targets[order].astype(np.int32), weights[order].astype(np.float32))
+    ops = ops_of(rows)
+    order = ops.order(rows)
+    return Beliefs(offsets(rows, num_rows), ops.int32(targets[order]), ops.single(weights[order]))
 
 
 def transpose(beliefs: Beliefs, num_targets: int) -> Beliefs:
     """The same weights seen from the other side."""
-    rows = np.repeat(np.arange(len(beliefs.indptr) - 1), np.diff(beliefs.indptr))
-    return from_pairs(beliefs.targets, rows, beliefs.weights, num_targets)
-
-
-def _pack(chosen: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Beliefs:
-    indptr = np.zeros(len(indices) + 1, dtype=np.int64)
-    np.cumsum(chosen.sum(axis=1), out=indptr[1:])
-    return Beliefs(indptr, indices[chosen].astype(np.int32), weights[chosen].astype(np.float32))
-
-
-def _best(indices: np.ndarray, probs: np.ndarray) -> np.ndarray:
-    """bool [n, k]: marks the first of the most probable candidates of every row that has one."""
-    masked = np.where(indices >= 0, probs, -1.0)
-    chosen = np.zeros(indices.shape, dtype=bool)
-    rows = np.flatnonzero(masked.max(axis=1, initial=-1.0) > 0)
-    chosen[rows, masked[rows].argmax(axis=1)] = True
-    return chosen
-
-
-def _best_of(indices: np.ndarray, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Target (-1 for none) and probability of every row's best candidate."""
-    chosen = _best(indices, probs)
-    return np.where(chosen, indices, -1).max(axis=1, initial=-1), np.where(chosen, probs, 0.0).sum(axis=1)
+    return from_pairs(beliefs.targets, rows_of(beliefs.indptr), beliefs.weights, num_targets)

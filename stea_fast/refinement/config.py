@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stea_fast._backends.witnesses import WITNESSES
 from stea_fast._util import validate
 from stea_fast._util.options import option_class
 from stea_fast.refinement.beliefs import KINDS
@@ -30,6 +31,10 @@ class Joint:
             count as no better than the last candidate of their lists.
         balance: How many of Sinkhorn's iterations balance rows and columns, so that no entity gives away or receives
             more than one counterpart's worth of probability; 0 turns balancing off.
+        witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
+            strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
+        lone_witness: The share in [0, 1] of its evidence that counts for a pair with a single witness; 1 counts all of
+            it. Witnesses that agree are worth more than their sum.
         beta: The inverse temperature β of the scores. The default, None, takes the β of `topk(..., beta=...)` if the
             candidates come with partition sums, fits it to the `holdout` links of `refine` if there are any, and
             otherwise chooses it so that the probabilities claim what the two directions agree on.
@@ -41,14 +46,16 @@ class Joint:
 
     Example:
         >>> import stea_fast as sf
-        >>> sf.Joint(evidence_weight=8, sweeps=4)
-        Joint(evidence_weight=8, sweeps=4, proposals=10, balance=15, beta=None, k=None)
+        >>> sf.Joint(evidence_weight=8).proposals
+        10
     """
 
     evidence_weight: float = 4.0
     sweeps: int = 4
     proposals: int = 10
     balance: int = 15
+    witnesses: str = "neighbour"
+    lone_witness: float = 0.5
     beta: float | None = None
     k: int | None = None
 
@@ -57,6 +64,8 @@ class Joint:
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         validate.count(self.proposals, "proposals", maximum=1000)
         validate.count(self.balance, "balance", maximum=1000)
+        validate.choice(self.witnesses, "witnesses", WITNESSES)
+        validate.number(self.lone_witness, "lone_witness", minimum=0.0, maximum=1.0)
         _check_common(self.beta, self.k)
 
 
@@ -73,6 +82,8 @@ class Product:
             √(q·q'); "soft" counts every candidate with its probability; "argmax" counts the best candidate with
             weight 1. The default, None, is "mutual" if candidates in both directions are given, and "soft" otherwise.
         blanket: "local" uses the factor of the entity itself, "full" adds the factors of its neighbours.
+        witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
+            strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
         normalisation: How scores become probabilities: "softmax", "minmax", or "none" if they are probabilities.
         beta: The inverse temperature β of the softmax. The default, None, chooses it as for `Joint`.
         k: How many of the best candidates of every row are used; the default, None, uses all of them.
@@ -91,6 +102,7 @@ class Product:
     sweeps: int = 4
     evidence: str | None = None
     blanket: str = "local"
+    witnesses: str = "neighbour"
     normalisation: str = "softmax"
     beta: float | None = None
     k: int | None = None
@@ -98,7 +110,7 @@ class Product:
     def __post_init__(self) -> None:
         validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
-        _check_directional(self.evidence, self.blanket, self.normalisation)
+        _check_directional(self.evidence, self.blanket, self.witnesses, self.normalisation)
         _check_common(self.beta, self.k)
 
 
@@ -107,13 +119,15 @@ class Product:
 class Paper:
     """Refine as the paper does: q* ∝ exp(g), where g = 1 - exp(-L) is the compatibility with the neighbours.
 
-    `Paper()` is exactly the step of the paper, with arg-max evidence, one sweep and the local factor. The options are
-    there for the paper's own ablations.
+    `Paper()` is exactly the step of the paper: arg-max evidence, statements as witnesses, one sweep and the local
+    factor. The options are there for the paper's own ablations.
 
     Args:
         evidence: Which guesses for the neighbours count: "argmax", "soft" or "mutual"; see `Product`.
         blanket: "local" uses the factor of the entity itself, "full" adds the factors of its neighbours.
         sweeps: The largest number of sweeps of relation alignment and refinement.
+        witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
+            strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
         normalisation: "softmax" or "minmax", the two that the paper compares, or "none" if scores are probabilities.
         beta: The inverse temperature β of the softmax. The default, None, chooses it as for `Joint`.
         k: How many of the best candidates of every row are used; the default, None, uses all of them.
@@ -131,13 +145,14 @@ class Paper:
     evidence: str = "argmax"
     blanket: str = "local"
     sweeps: int = 1
+    witnesses: str = "statement"
     normalisation: str = "softmax"
     beta: float | None = None
     k: int | None = None
 
     def __post_init__(self) -> None:
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
-        _check_directional(self.evidence, self.blanket, self.normalisation)
+        _check_directional(self.evidence, self.blanket, self.witnesses, self.normalisation)
         _check_common(self.beta, self.k)
 
 
@@ -157,20 +172,30 @@ def method_of(method: str | Method) -> Method:
     return method
 
 
-def where_options_live() -> dict[str, str]:
-    """How options that belong to a method, or to the selection, are written: for errors of whoever looks elsewhere."""
+def where_options_live(keyword: str = "method") -> dict[str, str]:
+    """How options that belong to a method are written, for errors of whoever looks elsewhere.
+
+    `keyword` is the one by which the method is given.
+    """
     homes = {
-        name: f"method=sf.{cls.__name__}({name}=...)"
+        name: f"{keyword}=sf.{cls.__name__}({name}=...)"
         for cls in (Paper, Product, Joint)  # of a name that several have, the default method's
         for name in cls.__dataclass_fields__
     }
-    return {**homes, "paper": "method='paper'", "combine": "method='joint', 'product' or 'paper'"}
+    return {
+        **homes,
+        "paper": f"{keyword}='paper'",
+        "combine": f"{keyword}='joint', 'product' or 'paper'",
+        "calibrate": f"{keyword}=sf.Product(normalisation=...)",
+        "log_partition": "sf.TopK(forward, backward, log_partition=..., beta=...) as the candidates",
+    }
 
 
-def _check_directional(evidence: str | None, blanket: str, normalisation: str) -> None:
+def _check_directional(evidence: str | None, blanket: str, witnesses: str, normalisation: str) -> None:
     if evidence is not None:
         validate.choice(evidence, "evidence", KINDS)
     validate.choice(blanket, "blanket", BLANKETS)
+    validate.choice(witnesses, "witnesses", WITNESSES)
     validate.choice(normalisation, "normalisation", NORMALISATIONS)
 
 

@@ -8,7 +8,8 @@ from typing import overload
 
 import numpy as np
 
-from stea_fast._backends import reference
+from stea_fast._backends.factors import minus_log
+from stea_fast._backends.witnesses import by_neighbour
 from stea_fast._util import validate
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
@@ -91,14 +92,21 @@ class Explanation(Sequence[Fact]):
         return "\n".join(lines)
 
 
-def explain_pair(kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations: RelationAlignment) -> Explanation:
-    """The facts behind (e, e2) under the given beliefs (rows of kg1) and relation alignment."""
+def explain_pair(
+    kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations: RelationAlignment, witnesses: str = "neighbour"
+) -> Explanation:
+    """The facts behind (e, e2) under the given beliefs (rows of kg1) and relation alignment.
+
+    With `witnesses="neighbour"` there is one fact for every pair of neighbours, the strongest.
+    """
     e = validate.count(e, "e", maximum=kg1.num_entities - 1)
     e2 = validate.count(e2, "e2", maximum=kg2.num_entities - 1)
     edges, edges2 = kg1.edges_of(e), kg2.edges_of(e2)
     from1, from2 = _strengths(relations, kg1, kg2, edges[:, 1], edges2[:, 1])
-    weights = reference.belief_matrix(beliefs, edges[:, 0], edges2[:, 0])
-    shares = reference.minus_log(from1 * weights) + reference.minus_log(from2 * weights)
+    weights = beliefs.between(edges[:, 0], edges2[:, 0])
+    shares = minus_log(from1 * weights) + minus_log(from2 * weights)
+    if by_neighbour(witnesses):
+        shares = np.where(_strongest(shares, edges[:, 0], edges2[:, 0]), shares, 0.0)
     total = float(shares.sum())
     facts = []
     for i, j in zip(*np.nonzero(shares), strict=True):
@@ -111,6 +119,18 @@ def explain_pair(kg1: KG, kg2: KG, e: int, e2: int, beliefs: Beliefs, relations:
         facts.append(Fact(relation, neighbor, relation2, neighbor2, float(weights[i, j]), part, part / total, text))
     facts.sort(key=lambda fact: -fact.evidence)
     return Explanation(f"{kg1.entity_label(e)} ≡ {kg2.entity_label(e2)}", facts, total)
+
+
+def _strongest(shares: np.ndarray, neighbors: np.ndarray, neighbors2: np.ndarray) -> np.ndarray:
+    """bool [edges, edges']: marks the first of the largest shares of every pair of neighbours."""
+    marked = np.zeros(shares.shape, dtype=bool)
+    for n in np.unique(neighbors):
+        for n2 in np.unique(neighbors2[shares[neighbors == n].any(axis=0)]):
+            rows, columns = np.flatnonzero(neighbors == n), np.flatnonzero(neighbors2 == n2)
+            block = shares[np.ix_(rows, columns)]
+            i, j = np.unravel_index(block.argmax(), block.shape)
+            marked[rows[i], columns[j]] = True
+    return marked
 
 
 def _strengths(

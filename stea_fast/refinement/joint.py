@@ -20,14 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from stea_fast import _backends
-from stea_fast._util.threads import thread_count
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.pair_set import PairScoreCache, PairSet, best_of_rows, distinct
 from stea_fast.refinement.problem import Outcome, Problem
-from stea_fast.refinement.relations import align_relations
+from stea_fast.refinement.workplace import Workplace, on_host
 from stea_fast.types import Beliefs, PairScores, RefinedRanking
 
 logger = logging.getLogger("stea_fast")
@@ -61,7 +59,8 @@ class Prior:
 
 def refine_jointly(problem: Problem, method: Joint) -> Outcome:
     """Refine both directions at once; where only one was given, its candidates are all that the encoder says."""
-    rankings = problem.checked_rankings(method.k)
+    place = on_host(problem)
+    rankings = place.rankings(problem, method.k)
     partition, beta = problem.softmax_partition(method.beta)
     betas = choose_betas(rankings, problem.seeds, problem.holdout, beta)
     log_sums = [
@@ -70,7 +69,7 @@ def refine_jointly(problem: Problem, method: Joint) -> Outcome:
     ]
     # One inverse temperature for both directions: rows and columns share their scores.
     prior = prior_of(rankings, problem.kg2.num_entities, float(np.mean(betas)), log_sums, problem.score)
-    joint = JointRefinement(problem, method, prior)
+    joint = JointRefinement(problem, method, prior, place)
     joint.run(method.sweeps)
     k = rankings[0][0].shape[1]
     refined = [joint.forward(k), joint.backward(k)][: len(rankings)]
@@ -117,13 +116,11 @@ class JointRefinement:
     After `run`, `alignment` and `beliefs` are what the evidence rests on, and `sweeps` counts the sweeps made.
     """
 
-    def __init__(self, problem: Problem, method: Joint, prior: Prior) -> None:
+    def __init__(self, problem: Problem, method: Joint, prior: Prior, place: Workplace) -> None:
         self.kg1, self.kg2, self.problem, self.method, self.prior = problem.kg1, problem.kg2, problem, method, prior
-        self.backend, n_threads, _ = problem.execution
-        self.kernels = _backends.resolve(self.backend)
+        self.place, self.kernels, self.threads = place, place.kernels, place.n_threads
         if not hasattr(self.kernels, "proposals"):
             raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
-        self.threads = thread_count(n_threads)
         self.shape = self.kg1.num_entities, self.kg2.num_entities
         seeds = problem.seeds
         self.open = tuple(_others(seeds[:, side], size) for side, size in enumerate(self.shape))
@@ -149,18 +146,19 @@ class JointRefinement:
 
     def _sweep(self) -> None:
         soft1, soft2 = self._beliefs()
-        self.alignment = self.problem.relations or align_relations(
-            self.kg1, self.kg2, soft1, soft2, backend=self.backend, n_threads=self.threads
-        )
+        self.alignment = self.place.relations(self.problem.relations, (soft1, soft2))
         strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
         if self.method.proposals:
             self._set_pairs(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
         self.beliefs = soft1
         padded, places = self.pairs.padded_columns()
-        found = self.kernels.evidence(
-            self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]), n_threads=self.threads
-        )
-        self.evidence = found[self.pairs.rows, places].astype(np.float64)
+        evidence, witnesses = self.kernels.evidence_and_witnesses(
+            self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]),
+            n_threads=self.threads, witnesses=self.method.witnesses,
+        )  # fmt: skip
+        lone = witnesses[self.pairs.rows, places] == 1
+        worth = np.where(lone, self.method.lone_witness, 1.0)
+        self.evidence = worth * evidence[self.pairs.rows, places].astype(np.float64)
         self._update_probabilities(self.method.balance)
 
     def _set_pairs(self, keys: np.ndarray) -> None:
@@ -218,7 +216,12 @@ class JointRefinement:
         matched = self._matched()
         rows, columns, probs = self.pairs.rows[matched], self.pairs.columns[matched], self.probs[matched]
         n1, n2 = self.shape
-        common = {"k": self.method.proposals, "budget": MAX_EDGES_PER_PROPOSAL, "n_threads": self.threads}
+        common: dict[str, Any] = {
+            "k": self.method.proposals,
+            "budget": MAX_EDGES_PER_PROPOSAL,
+            "n_threads": self.threads,
+        }
+        common["witnesses"] = self.method.witnesses
         forward, _ = self.kernels.proposals(
             self.kg1, self.kg2, from_pairs(rows, columns, probs, n1), strengths, *self.open, forward=True, rows=(0, n1),
             **common,

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stea_fast._util.sparse import distinct as distinct
+from stea_fast._util.sparse import offsets, padded_rows, reduce_groups
+
 TINY = 1e-200  # no value is 0: a row of nothing else could not be scaled
 
 
@@ -18,11 +21,7 @@ class Grouping:
     indptr: np.ndarray
 
     def _reduce(self, ufunc: np.ufunc, values: np.ndarray, empty: float) -> np.ndarray:
-        out = np.full(len(self.indptr) - 1, empty)
-        filled = np.flatnonzero(np.diff(self.indptr))
-        if len(filled):
-            out[filled] = ufunc.reduceat(values[self.order], self.indptr[filled])
-        return out
+        return reduce_groups(ufunc, values[self.order], self.indptr, empty)
 
     def maximum(self, values: np.ndarray) -> np.ndarray:
         """The largest value of every group, -inf for an empty one."""
@@ -72,23 +71,8 @@ class PairSet:
 
     def padded_columns(self) -> tuple[np.ndarray, np.ndarray]:
         """int32 [rows, longest], the columns of every row padded with -1, and the place of every pair in its row."""
-        places = np.arange(len(self)) - self.by_row.indptr[self.rows]
-        padded = np.full((self.shape[0], max(int(places.max(initial=0)) + 1, 1)), -1, dtype=np.int32)
-        padded[self.rows, places] = self.columns
+        padded, (_, places) = padded_rows(self.by_row.indptr, self.columns.astype(np.int32), -1)
         return padded, places
-
-
-def offsets(groups: np.ndarray, count: int) -> np.ndarray:
-    """int64 [count + 1]: where the items of each group begin when they are in order."""
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(groups, minlength=count), out=indptr[1:])
-    return indptr
-
-
-def distinct(keys: np.ndarray) -> np.ndarray:
-    """Each key once, in increasing order: faster than `np.unique`, which hashes."""
-    keys = np.sort(keys)
-    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
 
 
 def best_of_rows(rows: np.ndarray, values: np.ndarray, k: int, num_rows: int) -> np.ndarray:

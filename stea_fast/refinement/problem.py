@@ -56,15 +56,6 @@ class Problem:
         """Whether the backward candidates were given too."""
         return len(self.candidates) == 2
 
-    def checked_rankings(self, k: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The candidates as int32 ids and float32 scores, best first, cut to the k best."""
-        rankings = []
-        sides = zip(("forward", "backward"), self.candidates, (self.kg1, self.kg2), (self.kg2, self.kg1), strict=False)
-        for name, ranking, source, target in sides:
-            ids, scores = validate.ranking(*ranking, name, source.num_entities, target.num_entities)
-            rankings.append((np.ascontiguousarray(ids[:, :k]), scores[:, :k]))
-        return rankings
-
     def softmax_partition(self, beta: float | None) -> tuple[tuple[Any, Any] | None, float | None]:
         """The partition sums that may be used with a β that was asked for, and the β to use (None: choose one)."""
         if self.log_partition is None or (beta is not None and beta != self.partition_beta):
@@ -84,7 +75,7 @@ class Outcome(NamedTuple):
 
     rankings: list[RefinedRanking]
     relations: RelationAlignment
-    beliefs: Any
+    beliefs: Beliefs
     sweeps: int
     betas: tuple[float | None, ...]
 
@@ -140,8 +131,3 @@ def _check_relations(relations: RelationAlignment, kg1: KG, kg2: KG) -> None:
     expected = (2 * kg1.num_relations, 2 * kg2.num_relations)
     if relations.shape != expected:
         raise ValueError(f"relations.sub12 must have shape {expected}, got {relations.shape}")
-
-
-def held_beliefs(beliefs: Any) -> Beliefs:
-    """Beliefs as they are, or brought from the device where they lie."""
-    return beliefs() if callable(beliefs) else beliefs

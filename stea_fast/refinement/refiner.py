@@ -7,7 +7,7 @@ from typing import Any
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG
 from stea_fast.refinement.api import Refinement, refine
-from stea_fast.refinement.config import Method
+from stea_fast.refinement.config import Method, where_options_live
 from stea_fast.refinement.problem import Execution
 from stea_fast.refinement.schedule import Schedule, plan_of
 from stea_fast.search.topk import topk
@@ -47,7 +47,7 @@ class Refiner:
         2
     """
 
-    @names_nearest()
+    @names_nearest(lambda: {**where_options_live("refinement"), "schedule": "refinement=sf.Schedule(...)"})
     def __init__(
         self,
         kg1: KG,

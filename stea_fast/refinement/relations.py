@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from scipy.sparse import csr_array
 
 from stea_fast import _backends
 from stea_fast._util import validate
@@ -66,13 +68,33 @@ def align_relations(
     _check_beliefs(beliefs1, "beliefs1", kg1, kg2)
     _check_beliefs(beliefs2, "beliefs2", kg2, kg1)
     kernels = _backends.resolve(backend)
-    threads = thread_count(n_threads)
+    return estimated(
+        kernels, (kg1, kg2), (beliefs1, beliefs2), smoothing=smoothing, prior=prior, n_threads=thread_count(n_threads)
+    )
 
-    def one_side(source: KG, target: KG, beliefs: Beliefs) -> csr_array:
-        counts = kernels.relation_counts(source, target, beliefs, rows=(0, source.num_entities), n_threads=threads)
+
+def estimated(
+    kernels: Any,
+    graphs: tuple[Any, Any],
+    beliefs: tuple[Beliefs, Beliefs],
+    *,
+    smoothing: float = SMOOTHING,
+    prior: float = PRIOR,
+    n_threads: int = 1,
+    make: Callable[[Any, Any], RelationAlignment] = RelationAlignment.trusted,
+) -> RelationAlignment:
+    """`align_relations` without its checks, by any backend: graphs, beliefs and containments as its kernels take them.
+
+    Args:
+        kernels: a backend, or `TensorBackend` for graphs and beliefs on a device.
+        make: what makes an alignment of the two containments; `DeviceAlignment` for those on a device.
+    """
+
+    def one_side(source: Any, target: Any, held: Beliefs) -> Any:
+        counts = kernels.relation_counts(source, target, held, rows=(0, source.num_entities), n_threads=n_threads)
         return kernels.containment(counts, target.num_relations, smoothing, prior)
 
-    return RelationAlignment.trusted(one_side(kg1, kg2, beliefs1), one_side(kg2, kg1, beliefs2))
+    return make(one_side(*graphs, beliefs[0]), one_side(*graphs[::-1], beliefs[1]))
 
 
 def _check_beliefs(beliefs: Beliefs, name: str, source: KG, target: KG) -> None:

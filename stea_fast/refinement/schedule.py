@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from stea_fast._util import validate
 from stea_fast._util.options import option_class
 from stea_fast.refinement.config import Joint, Method, method_of
@@ -30,6 +32,8 @@ class Schedule:
         sweeps: The largest number of sweeps in every round; see `Joint`.
         proposals: How many pairs matched neighbours may propose for an entity; see `Joint`.
         balance: How many iterations balance rows and columns; see `Joint`.
+        witnesses: Whether a neighbour or a statement is a witness; see `Joint`.
+        lone_witness: The share of its evidence that counts for a pair with a single witness; see `Joint`.
 
     Raises:
         ValueError: A number is outside its range, or a list is empty.
@@ -50,12 +54,17 @@ class Schedule:
     sweeps: int = 10
     proposals: int = Joint.proposals
     balance: int = Joint.balance
+    witnesses: str = Joint.witnesses
+    lone_witness: float = Joint.lone_witness
 
     def __post_init__(self) -> None:
         validate.number(self.beta, "beta", minimum=0.0)
         validate.number(self.final_threshold, "final_threshold", minimum=0.0, maximum=1.0)
-        for name in ("evidence_weights", "thresholds"):
-            values = tuple(validate.number(value, name, minimum=0.0) for value in getattr(self, name))
+        for name, most in (("evidence_weights", float("inf")), ("thresholds", 1.0)):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
+                raise TypeError(f"{name} must be a list of numbers, got {type(given).__name__}")
+            values = tuple(validate.number(value, name, minimum=0.0, maximum=most) for value in given)
             if not values:
                 raise ValueError(f"{name} is empty: it needs at least one number")
             object.__setattr__(self, name, values)
@@ -72,7 +81,8 @@ class Schedule:
             A `Joint` with the evidence weight of that round.
         """
         weight = self.final_weight if last else self.evidence_weights[min(number, len(self.evidence_weights) - 1)]
-        return Joint(evidence_weight=weight, sweeps=self.sweeps, proposals=self.proposals, balance=self.balance)
+        shared = {name: getattr(self, name) for name in ("sweeps", "proposals", "balance", "witnesses", "lone_witness")}
+        return Joint(evidence_weight=weight, **shared)
 
     def threshold(self, number: int, *, last: bool) -> float:
         """Give the probability that a selected pair of one round must exceed.

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast._util.array_ops import Array, ops_of
 from stea_fast._util.arrays import like
+from stea_fast._util.rankings import best_candidates, mutual_rows
+from stea_fast._util.sparse import best_matching, run_starts
 from stea_fast.types import Candidates, Ranking, RefinedRanking
 
-Selection = tuple[np.ndarray, np.ndarray]
+Selection = tuple[Array, Array]
 STRATEGIES = ("mutual", "forward", "backward", "either", "none")
 
 
@@ -23,18 +26,19 @@ def select(
     forward: RefinedRanking,
     backward: RefinedRanking | None,
     threshold: float | None,
-    seeds: np.ndarray,
+    seeds: Array,
 ) -> Selection:
-    """Select from refined probabilities by the name of the strategy."""
+    """Select from refined probabilities by the name of the strategy; arrays or tensors, `seeds` like the rankings."""
     validate.choice(strategy, "select", STRATEGIES)
     if strategy == "none":
-        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
+        return _nothing(forward.indices)
     if strategy != "forward" and backward is None:
         raise ValueError(f"select={strategy!r} needs candidates in both directions; only one was given")
     if strategy == "mutual":
         assert backward is not None
-        found = mutual_best((forward.indices, forward.probs), (backward.indices, backward.probs))
-        return _keep(found, found[1] > (threshold or 0.0), seeds)
+        pairs, values = mutual_best((forward.indices, forward.probs), (backward.indices, backward.probs))
+        above = values > (threshold or 0.0)
+        return _without_seeds((pairs[above], values[above]), seeds)
     if threshold is None:
         raise ValueError(f"select={strategy!r} needs a threshold")
     validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
@@ -44,34 +48,26 @@ def select(
     if strategy in ("backward", "either"):
         assert backward is not None
         pairs, probs = above_threshold(backward.indices, backward.probs, threshold)
-        parts.append((pairs[:, ::-1], probs))
+        parts.append((pairs[:, [1, 0]], probs))
     return _without_seeds(_union(parts), seeds)
 
 
-def mutual_best(forward: tuple[np.ndarray, np.ndarray], backward: tuple[np.ndarray, np.ndarray]) -> Selection:
+def mutual_best(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> Selection:
     """Pairs that are each other's best candidate, with √(p(e → e')·p(e' → e))."""
-    best1, score1 = first_candidates(*forward)
-    best2, score2 = first_candidates(*backward)
-    sources = np.flatnonzero(best1 >= 0)
-    sources = sources[best2[best1[sources]] == sources]
+    (best1, score1), (best2, score2) = best_candidates(*forward), best_candidates(*backward)
+    ops = ops_of(best1)
+    sources = mutual_rows(best1, best2)
     targets = best1[sources]
-    values = np.sqrt(np.maximum(score1[sources], 0.0) * np.maximum(score2[targets], 0.0))
-    return np.stack([sources, targets], axis=1), values.astype(np.float32)
+    values = ops.sqrt(ops.at_least(score1[sources], 0.0) * ops.at_least(score2[targets], 0.0))
+    return ops.columns(sources, targets), ops.single(values)
 
 
-def above_threshold(indices: np.ndarray, scores: np.ndarray, threshold: float) -> Selection:
+def above_threshold(indices: Array, scores: Array, threshold: float) -> Selection:
     """Every row's best candidate where its score is above the threshold."""
-    best, score = first_candidates(indices, scores)
-    rows = np.flatnonzero((best >= 0) & (score > threshold))
-    return np.stack([rows, best[rows]], axis=1), score[rows].astype(np.float32)
-
-
-def first_candidates(indices: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every row's best candidate (-1 for none) and its score; ties go to the one listed first."""
-    masked = np.where(indices >= 0, scores, -np.inf)
-    position = masked.argmax(axis=1)
-    rows = np.arange(len(indices))
-    return np.asarray(indices[rows, position], dtype=np.int64), masked[rows, position]
+    best, score = best_candidates(indices, scores)
+    ops = ops_of(best)
+    rows = ops.nonzero((best >= 0) & (score > threshold))
+    return ops.columns(rows, best[rows]), ops.single(score[rows])
 
 
 def mutual_nearest(candidates: Candidates, *, seeds: Any = ()) -> Selection:
@@ -101,7 +97,7 @@ def mutual_nearest(candidates: Candidates, *, seeds: Any = ()) -> Selection:
     backward = _checked(candidates.backward, "backward", len(forward[0]))
     known = validate.links(seeds, "seeds", len(forward[0]), len(backward[0]))
     pairs, _ = mutual_best(forward, backward)
-    scores = first_candidates(*forward)[1][pairs[:, 0]].astype(np.float32)
+    scores = best_candidates(*forward)[1][pairs[:, 0]].astype(np.float32)
     return _like(candidates, _without_seeds((pairs, scores), known))
 
 
@@ -176,30 +172,19 @@ def one_to_one(candidates: Candidates, threshold: float, *, previous: Any = (), 
 
 
 def _matching(indices: np.ndarray, scores: np.ndarray, threshold: float, seeds: np.ndarray) -> Selection:
-    """One-to-one pairs with the largest sum of similarities: SciPy's sparse bipartite matching."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
+    """One-to-one pairs with the largest sum of similarities; to stay alone is worth almost nothing."""
     usable = (indices >= 0) & (scores > max(threshold, 0.0))
     usable[seeds[:, 0]] = False
     usable &= ~np.isin(indices, seeds[:, 1])
     rows, positions = np.nonzero(usable)
     if len(rows) == 0:
-        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
+        return _nothing(indices)
     sources, row_of = np.unique(rows, return_inverse=True)
     targets, column_of = np.unique(indices[rows, positions], return_inverse=True)
     weights = scores[rows, positions].astype(np.float64)
-    # SciPy matches every row: each gets a column of its own that stands for "stays alone" at almost no weight.
-    alone = np.arange(len(sources))
-    matrix = csr_array(
-        (
-            np.concatenate([weights, np.full(len(sources), 1e-9)]),
-            (np.concatenate([row_of, alone]), np.concatenate([column_of, len(targets) + alone])),
-        )
-    )
-    matched, column = min_weight_full_bipartite_matching(matrix, maximize=True)
-    real = column < len(targets)
-    pairs = np.stack([sources[matched[real]], targets[column[real]]], axis=1)
+    partner = best_matching(row_of, column_of, weights, (len(sources), len(targets)), alone=1e-9)
+    matched = partner >= 0
+    pairs = np.stack([sources[matched], targets[partner[matched]]], axis=1)
     return pairs, _current_scores(pairs, indices, scores)
 
 
@@ -218,21 +203,24 @@ def _like(candidates: Candidates, found: Selection) -> Selection:
     return like(template, found[0]), like(template, found[1])
 
 
+def _nothing(indices: Array) -> Selection:
+    ops = ops_of(indices)
+    none = ops.arange(0)
+    return ops.columns(none, none), ops.single(none)
+
+
 def _union(parts: list[Selection]) -> Selection:
     """All pairs of the parts, each once with its largest value, in increasing order."""
-    pairs = np.concatenate([part for part, _ in parts])
-    values = np.concatenate([part for _, part in parts])
-    order = np.lexsort((-values, pairs[:, 1], pairs[:, 0]))
+    ops = ops_of(parts[0][0])
+    pairs, values = ops.chain([pairs for pairs, _ in parts]), ops.chain([values for _, values in parts])
+    order = ops.lexsort((-values, pairs[:, 1], pairs[:, 0]))
     pairs, values = pairs[order], values[order]
-    first = np.concatenate([[True], (pairs[1:] != pairs[:-1]).any(axis=1)]) if len(pairs) else np.zeros(0, bool)
+    first = run_starts(pairs)
     return pairs[first], values[first]
 
 
-def _without_seeds(found: Selection, seeds: np.ndarray) -> Selection:
-    return _keep(found, np.ones(len(found[0]), dtype=bool), seeds)
-
-
-def _keep(found: Selection, chosen: np.ndarray, seeds: np.ndarray) -> Selection:
+def _without_seeds(found: Selection, seeds: Array) -> Selection:
     pairs, values = found
-    chosen = chosen & ~np.isin(pairs[:, 0], seeds[:, 0]) & ~np.isin(pairs[:, 1], seeds[:, 1])
-    return np.ascontiguousarray(pairs[chosen]), values[chosen]
+    ops = ops_of(pairs)
+    free = ~(ops.is_in(pairs[:, 0], seeds[:, 0]) | ops.is_in(pairs[:, 1], seeds[:, 1]))
+    return ops.contiguous(pairs[free]), values[free]

@@ -11,46 +11,50 @@ from typing import Any
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast._util.array_ops import Array, ops_of
 from stea_fast._util.arrays import like, to_numpy
 
 MAX_BETA = 1e4
 MIN_BETA = 1e-3
 CONFIDENCE_ROWS = 2048  # a mean over so many rows is exact enough to choose beta by
+CONFIDENCE_STEPS = 24  # halvings of the range of log β
 
 
-def softmax(scores: np.ndarray, beta: float, log_partition: np.ndarray | None = None) -> np.ndarray:
+def softmax(scores: Array, beta: Any, log_partition: Array | None = None) -> Array:
     """float64 [n, k]: probabilities of the candidates.
 
     Args:
         scores: [n, k]; -inf means "no candidate" and gets probability 0.
-        beta: inverse temperature.
+        beta: inverse temperature; a number, or a tensor of one number on the device of the scores.
         log_partition: [n], log Σ exp(β·sim) over all targets. Without it the row's candidates share all mass.
     """
+    ops = ops_of(scores)
     with np.errstate(invalid="ignore"):  # 0 * -inf, and rows without any candidate: -inf - -inf
-        scaled = np.where(np.isneginf(scores), -np.inf, beta * scores.astype(np.float64))
+        scaled = ops.where(ops.is_minus_inf(scores), -np.inf, beta * ops.double(scores))
         if log_partition is None:
             log_partition = log_sum_exp(scaled)
-        return np.minimum(np.nan_to_num(np.exp(scaled - log_partition[:, None]), nan=0.0), 1.0)
+        return ops.at_most(ops.nan_to_zero(ops.exp(scaled - log_partition[:, None])), 1.0)
 
 
-def minmax(scores: np.ndarray) -> np.ndarray:
+def minmax(scores: Array) -> Array:
     """float64 [n, k]: each row scaled to [0, 1] and normalised to sum 1 (the paper's ablation)."""
-    present = ~np.isneginf(scores)
-    filled = np.where(present, scores, np.nan).astype(np.float64)
+    ops = ops_of(scores)
+    present, values = ~ops.is_minus_inf(scores), ops.double(scores)
     with np.errstate(all="ignore"):
-        low = np.min(np.where(present, filled, np.inf), axis=1, keepdims=True)
-        high = np.max(np.where(present, filled, -np.inf), axis=1, keepdims=True)
-        scaled = np.where(high > low, (filled - low) / (high - low), 1.0)
-    scaled = np.where(present, scaled, 0.0)
-    return scaled / np.maximum(scaled.sum(axis=1, keepdims=True), 1e-300)
+        low = ops.smallest(ops.where(present, values, np.inf))[:, None]
+        high = ops.largest(values)[:, None]
+        scaled = ops.where(high > low, (values - low) / (high - low), 1.0)
+    scaled = ops.where(present, scaled, 0.0)
+    return scaled / ops.at_least(scaled.sum(1), 1e-300)[:, None]
 
 
-def log_sum_exp(values: np.ndarray) -> np.ndarray:
+def log_sum_exp(values: Array) -> Array:
     """log Σ exp along the last axis; -inf for rows of -inf."""
-    top = values.max(axis=-1, initial=-np.inf)
-    shift = np.where(np.isfinite(top), top, 0.0)
+    ops = ops_of(values)
+    top = ops.largest(values)
+    shift = ops.where(ops.is_finite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        return shift + np.log(np.exp(values - shift[..., None]).sum(axis=-1))
+        return shift + ops.log(ops.exp(values - shift[..., None]).sum(-1))
 
 
 def fit_beta(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
@@ -102,19 +106,33 @@ def newton(derivatives: Callable[[float], tuple[float, float]]) -> float:
     return beta
 
 
+def likelihood_derivatives(scores: Array, truth: Array, beta: float) -> tuple[float, float]:
+    """First and second derivative of -log-likelihood at β: Σ (E_q[s] - s_true) and Σ Var_q[s].
+
+    Args:
+        scores: [m, n], -inf = no candidate.
+        truth: int64 [m], the column of the true one in every row.
+    """
+    ops = ops_of(scores)
+    probs, values = softmax(scores, beta), ops.double(scores)
+    # Relative to the true one: where it is the best, no rounding can turn the sign of the gradient.
+    ahead = values - values[ops.arange(len(truth)), truth][:, None]
+    ahead = ops.where(ops.is_minus_inf(values), 0.0, ahead)
+    mean = (probs * ahead).sum(1)
+    gradient, curvature = ops.scalars(mean.sum(), (probs * (ahead - mean[:, None]) ** 2).sum())
+    return gradient, curvature
+
+
 def _derivatives(blocks: Iterable[tuple[np.ndarray, np.ndarray]], beta: float) -> tuple[float, float]:
-    """First and second derivative of -log-likelihood: Σ (E_q[s] - s_true) and Σ Var_q[s]."""
+    """The derivatives over all blocks, which are checked."""
     gradient = curvature = 0.0
     num_links = 0
     for block in blocks:
         scores, truth = _checked_block(block)
         num_links += len(truth)
-        probs = softmax(scores, beta)
-        # Relative to the true one: where it is the best, no rounding can turn the sign of the gradient.
-        ahead = np.where(np.isneginf(scores), 0.0, scores - scores[np.arange(len(truth)), truth][:, None])
-        mean = (probs * ahead).sum(axis=1)
-        curvature += float((probs * (ahead - mean[:, None]) ** 2).sum())
-        gradient += float(mean.sum())
+        first, second = likelihood_derivatives(scores, truth, beta)
+        gradient += first
+        curvature += second
     if num_links == 0:
         raise ValueError("blocks hold no links: there is nothing to fit beta to")
     if not np.isfinite(gradient):
@@ -201,21 +219,20 @@ def log_partition(emb1: Any, emb2: Any, beta: float, *, block: int = 1024) -> tu
     return like(emb1, rows), like(emb1, columns)
 
 
-def beta_for_confidence(scores: np.ndarray, confidence: float) -> float:
+def beta_for_confidence(scores: Array, confidence: float) -> float:
     """The β at which the best candidates have mean probability `confidence`: a rule that needs no labels.
 
     With the share of mutually nearest rows as confidence, the probabilities claim as many correct first
     guesses as the two directions agree on. Evenly spaced rows stand for all.
     """
-    rows = scores[np.isfinite(scores).sum(axis=1) > 1]
+    ops = ops_of(scores)
+    rows = scores[ops.is_finite(scores).sum(1) > 1]
     rows = rows[:: max(1, len(rows) // CONFIDENCE_ROWS)]
     if len(rows) == 0:
         return 1.0
-    low, high = np.log(MIN_BETA), np.log(MAX_BETA)
-    for _ in range(24):
+    low, high = ops.number(np.log(MIN_BETA)), ops.number(np.log(MAX_BETA))
+    for _ in range(CONFIDENCE_STEPS):  # no step waits for a device: the bounds stay there
         middle = 0.5 * (low + high)
-        if softmax(rows, np.exp(middle)).max(axis=1).mean() < confidence:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(0.5 * (low + high)))
+        too_low = ops.largest(softmax(rows, ops.exp(middle))).mean() < confidence
+        low, high = ops.where(too_low, middle, low), ops.where(too_low, high, middle)
+    return float(ops.exp(0.5 * (low + high)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from stea_fast._util.array_ops import ops_of
 from stea_fast._util.arrays import to_numpy
-from stea_fast.search.array_ops import NumpyOps, Ops, TorchOps
+from stea_fast.types import Array, ArrayLike
 
 METRICS = ("cosine", "ip", "l2")
 ROWS_AT_ONCE = 2048  # converted or looked at in one go
@@ -26,31 +26,31 @@ class Embeddings:
         ops: the operations for this kind of array.
     """
 
-    def __init__(self, array: Any, name: str, ops: Ops) -> None:
-        self.array, self.ops = array, ops
-        self.norms = ops.empty(len(array), 1)[:, 0]
+    def __init__(self, array: Array, name: str) -> None:
+        self.array, self.ops = array, ops_of(array)
+        self.norms = self.ops.empty(len(array), 1)[:, 0]
         for begin in range(0, len(array), ROWS_AT_ONCE):
             self.norms[begin : begin + ROWS_AT_ONCE] = self._norms(begin, name)
         balanced = (self.norms == 0) | ((self.norms > SMALLEST_NORM) & (self.norms < LARGEST_NORM))
         self.is_balanced = bool(balanced.all())
 
     @classmethod
-    def numpy(cls, values: Any, name: str) -> Embeddings:
+    def numpy(cls, values: ArrayLike, name: str) -> Embeddings:
         """As a NumPy array; tensors are brought to the host."""
         array = to_numpy(values, name)
         _check(array.dtype.kind in "fiu", array.dtype, array.shape, name)
         supported = array.dtype in (np.float16, np.float32, np.float64)
-        return cls(array if supported else array.astype(np.float64), name, NumpyOps())
+        return cls(array if supported else array.astype(np.float64), name)
 
     @classmethod
-    def torch(cls, tensor: Any, name: str) -> Embeddings:
+    def torch(cls, tensor: Array, name: str) -> Embeddings:
         """As the tensor it is, on its own device."""
         kind = "b" if str(tensor.dtype) == "torch.bool" else "c" if tensor.is_complex() else "f"
         _check(kind == "f", tensor.dtype, tuple(tensor.shape), name)
         detached = tensor.detach()
-        return cls(detached if tensor.is_floating_point() else detached.double(), name, TorchOps(tensor.device))
+        return cls(detached if tensor.is_floating_point() else detached.double(), name)
 
-    def _norms(self, begin: int, name: str) -> Any:
+    def _norms(self, begin: int, name: str) -> Array:
         rows = self.doubles(slice(begin, begin + ROWS_AT_ONCE))
         with np.errstate(over="ignore", invalid="ignore"):
             norms = (rows * rows).sum(1) ** 0.5
@@ -69,23 +69,23 @@ class Embeddings:
         return int(self.array.shape[1])
 
     @property
-    def block_norms(self) -> Any:
+    def block_norms(self) -> Array:
         """float64 [n]: what a row of `block` must be multiplied with to be the given row."""
         return self.norms**0 if self.is_balanced else self.norms
 
-    def block(self, begin: int, end: int) -> Any:
+    def block(self, begin: int, end: int) -> Array:
         """float32 [end - begin, d]: some rows; unit vectors where the norms are too far apart for float32."""
         rows = self.array[begin:end]
         if self.is_balanced:
             return rows if rows.dtype == np.float32 else self.ops.single(rows)
         return self.ops.single(self.ops.divide(self.ops.double(rows), self.norms[begin:end, None]))
 
-    def doubles(self, rows: Any) -> Any:
+    def doubles(self, rows: Array) -> Array:
         """float64 [m, d]: some rows."""
         return self.ops.double(self.array[rows])
 
 
-def _check(is_number: bool, dtype: Any, shape: tuple[int, ...], name: str) -> None:
+def _check(is_number: bool, dtype: object, shape: tuple[int, ...], name: str) -> None:
     if not is_number:
         raise TypeError(f"{name} must hold numbers, got dtype {dtype}")
     if len(shape) != 2 or 0 in shape:
@@ -111,11 +111,11 @@ class Scoring:
     """
 
     metric: str
-    scale1: Any
-    scale2: Any
-    offset1: Any
-    offset2: Any
-    means: tuple[Any, Any] | None = None
+    scale1: Array
+    scale2: Array
+    offset1: Array
+    offset2: Array
+    means: tuple[Array, Array] | None = None
 
     @classmethod
     def of(cls, metric: str, side1: Embeddings, side2: Embeddings) -> Scoring:
@@ -130,7 +130,7 @@ class Scoring:
             return cls(metric, none1 + 1.0, none2 + 1.0, none1, none2)
         return cls(metric, none1 + 2.0, none2 + 1.0, norms1**2, norms2**2)
 
-    def with_csls(self, means1: Any, means2: Any) -> Scoring:
+    def with_csls(self, means1: Array, means2: Array) -> Scoring:
         """2·similarity − means1[i] − means2[j]."""
         return replace(
             self,
@@ -145,22 +145,22 @@ class Scoring:
         means = None if self.means is None else self.means[::-1]
         return Scoring(self.metric, self.scale2, self.scale1, self.offset2, self.offset1, means)
 
-    def final(self, similarity: Any, rows: Any, columns: Any) -> Any:
+    def final(self, similarity: Array, rows: Array, columns: Array) -> Array:
         """Scores from similarities of the given rows and columns (indices that broadcast)."""
         if self.means is None:
             return similarity
         return 2.0 * similarity - self.means[0][rows] - self.means[1][columns]
 
-    def magnitude(self, side1: Embeddings, side2: Embeddings) -> Any:
+    def magnitude(self, side1: Embeddings, side2: Embeddings) -> Array:
         """float64 [n]: how large the terms of a row's scores can be."""
         products = side1.norms * abs(self.scale1) * (side2.norms * abs(self.scale2)).max()
         return products + abs(self.offset1) + abs(self.offset2).max()
 
-    def tolerance(self, side1: Embeddings, side2: Embeddings) -> Any:
+    def tolerance(self, side1: Embeddings, side2: Embeddings) -> Array:
         """float64 [n]: what single precision may be wrong by in the scores of each row, generously."""
         return 2.0**-24 * (16.0 + 4.0 * math.sqrt(side1.width)) * self.magnitude(side1, side2)
 
-    def quantum(self, side1: Embeddings, side2: Embeddings) -> Any:
+    def quantum(self, side1: Embeddings, side2: Embeddings) -> Array:
         """float64 [n]: a power of two; what each row's scores are rounded to a multiple of.
 
         Far below what anyone can tell and far above the noise of double precision, so that scores that

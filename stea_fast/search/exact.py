@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from stea_fast._util.progress import Step
 from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.types import Array
 
 EXTRA_CANDIDATES = 8  # candidates beyond those asked for; they settle nearly every row
 BLOCK_BYTES = 1 << 25
-Products = Callable[[Embeddings, Embeddings, Any, bool], Any]
+Products = Callable[[Embeddings, Embeddings, Array, bool], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class RowCandidates:
     What is not among them scored, in single precision, no more than the last one.
     """
 
-    indices: Any
-    scores: Any
+    indices: Array
+    scores: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class SearchRequest:
     keep: int
     beta: float | None
     step: Step
-    floors: tuple[Any, Any] = (None, None)
+    floors: tuple[Array | None, Array | None] = (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class SearchResult:
 
     forward: RowCandidates
     backward: RowCandidates
-    log_partition: tuple[Any, Any] | None = None
+    log_partition: tuple[Array, Array] | None = None
 
 
 def exact_ranking(
@@ -66,7 +66,7 @@ def exact_ranking(
     products: Products,
     *,
     settle: bool,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """Indices and float64 scores [n, k]: the k best of every row, ordered by (rounded score, index).
 
     With `settle`, rows in which single precision may have missed one of the best are searched again: the result is
@@ -90,8 +90,8 @@ def exact_ranking(
 
 
 def rescored(
-    indices: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, products: Products
-) -> tuple[Any, Any]:
+    indices: Array, queries: Embeddings, keys: Embeddings, scoring: Scoring, products: Products
+) -> tuple[Array, Array]:
     """The same candidates with their rounded scores (-inf for none): by decreasing score, then by index."""
     ops = queries.ops
     product = products(queries, keys, indices, scoring.metric == "l2")
@@ -105,7 +105,9 @@ def rescored(
     return ops.take(indices, by_score), ops.take(scores, by_score)
 
 
-def similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, rows: Any, columns: Any) -> Any:
+def similarity(
+    product: Array, queries: Embeddings, keys: Embeddings, scoring: Scoring, rows: Array, columns: Array
+) -> Array:
     """From inner products, for rows and columns that broadcast."""
     if scoring.metric == "l2":
         return 2.0 * product - queries.norms[rows] ** 2 - keys.norms[columns] ** 2
@@ -115,7 +117,9 @@ def similarity(product: Any, queries: Embeddings, keys: Embeddings, scoring: Sco
     return product
 
 
-def floor_of(candidates: RowCandidates, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int) -> Any:
+def floor_of(
+    candidates: RowCandidates, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int
+) -> Array | None:
     """float32 [n]: with the candidates of another scoring, a bound below the `keep`-th best score of every row."""
     if candidates.indices.shape[1] < keep:
         return None
@@ -129,8 +133,8 @@ def floor_of(candidates: RowCandidates, queries: Embeddings, keys: Embeddings, s
 
 
 def search_rows(
-    rows: Any, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, reached: Any = None
-) -> tuple[Any, Any]:
+    rows: Array, queries: Embeddings, keys: Embeddings, scoring: Scoring, k: int, reached: Array | None = None
+) -> tuple[Array, Array]:
     """The k best of a few rows by their scores with everything, in double precision.
 
     `reached`: scores that the k-th best of every row is known to reach; nothing below them is looked at.
@@ -161,7 +165,7 @@ def search_rows(
     return indices[kind], scores[kind]
 
 
-def _distinct_rows(rows: Any, queries: Embeddings, scoring: Scoring) -> tuple[Any, Any]:
+def _distinct_rows(rows: Array, queries: Embeddings, scoring: Scoring) -> tuple[Array, Array]:
     """Places in `rows` of one row of every kind, and the kind of every row: those of a kind have the same scores."""
     ops = queries.ops
     first, kind = ops.distinct(queries.array[rows])
@@ -172,7 +176,7 @@ def _distinct_rows(rows: Any, queries: Embeddings, scoring: Scoring) -> tuple[An
     return ops.distinct(with_means)
 
 
-def gathered_products(queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
+def gathered_products(queries: Embeddings, keys: Embeddings, indices: Array, distance: bool) -> Array:
     """float64 [n, keep]: inner products, or squared distances, of every row with its candidates."""
     out = queries.ops.empty(*indices.shape)
     rows = max(1, BLOCK_BYTES // (8 * queries.width * indices.shape[1]))

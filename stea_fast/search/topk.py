@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import importlib.util
 from functools import partial
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from stea_fast import _backends
 from stea_fast._util import validate
+from stea_fast._util.array_ops import Ops
 from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
-from stea_fast.search.array_ops import Ops
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
-from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, SearchResult, exact_ranking, floor_of, search_rows
+from stea_fast.search.exact import (
+    EXTRA_CANDIDATES,
+    Products,
+    SearchRequest,
+    SearchResult,
+    exact_ranking,
+    floor_of,
+    search_rows,
+)
 from stea_fast.search.pair_scores import PairScorer
-from stea_fast.types import Ranking, TopK
+from stea_fast.types import Array, ArrayLike, Ranking, TopK
 
 ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
 APPROXIMATE = ("faiss-ivf", "faiss-hnsw")
@@ -33,13 +42,13 @@ class Engine(Protocol):
     def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of both directions."""
 
-    def products(self, queries: Embeddings, keys: Embeddings, indices: Any, distance: bool) -> Any:
+    def products(self, queries: Embeddings, keys: Embeddings, indices: Array, distance: bool) -> Array:
         """Inner products, or squared distances, in double precision."""
 
 
 def topk(
-    emb1: Any,
-    emb2: Any,
+    emb1: ArrayLike,
+    emb2: ArrayLike,
     k: int = 10,
     csls: int = 10,
     metric: str = "cosine",
@@ -105,7 +114,7 @@ def topk(
         return _search(chosen, side1, side2, k, csls, metric, beta, step, template=emb1)
 
 
-def _sides(emb1: Any, emb2: Any, engine: str) -> tuple[Embeddings, Embeddings]:
+def _sides(emb1: Array, emb2: Array, engine: str) -> tuple[Embeddings, Embeddings]:
     """Tensors stay tensors if they are on a GPU or the torch engine is asked for."""
     if not (is_torch(emb1) and is_torch(emb2)):
         if engine == "torch":
@@ -136,7 +145,7 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> 
     return CpuEngine(merging, n_threads)
 
 
-def _merging_kernels(name: str) -> Any:
+def _merging_kernels(name: str) -> ModuleType:
     backend = _backends.resolve(name)
     if backend.__name__.endswith(".native"):
         from stea_fast.search.engines import native_merge
@@ -147,7 +156,7 @@ def _merging_kernels(name: str) -> Any:
     return numba_merge
 
 
-def _faiss_engine(name: str, products: Any) -> Engine:
+def _faiss_engine(name: str, products: Products) -> Engine:
     try:
         from stea_fast.search.engines.faiss_engine import FaissEngine
     except ImportError as error:
@@ -167,7 +176,7 @@ def _faiss_gpus() -> int:
 
 def _search(
     engine: Engine, side1: Embeddings, side2: Embeddings, k: int, csls: int, metric: str, beta: float | None,
-    step: Step, template: Any,
+    step: Step, template: Array,
 ) -> TopK:  # fmt: skip
     scoring = Scoring.of(metric, side1, side2)
     floors = None, None
@@ -199,7 +208,7 @@ def _search(
 
 def _ranked_both_ways(
     engine: Engine, result: SearchResult, side1: Embeddings, side2: Embeddings, scoring: Scoring, k: int
-) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     settle = engine.name not in APPROXIMATE
     return (
         exact_ranking(result.forward, side1, side2, scoring, k, engine.products, settle=settle),
@@ -207,7 +216,7 @@ def _ranked_both_ways(
     )
 
 
-def _mean(scores: Any, ops: Ops) -> Any:
+def _mean(scores: Array, ops: Ops) -> Array:
     """The mean of every row, without the places that have no candidate; 0 if it has none."""
     present = scores > -np.inf
     return ops.divide(ops.where(present, scores, 0.0).sum(1), ops.double(present.sum(1)))
@@ -221,7 +230,7 @@ def _recall(indices: np.ndarray, queries: Embeddings, keys: Embeddings, scoring:
     return float(np.sum(hits) / true.size)
 
 
-def _ranking(best: tuple[Any, Any], template: Any) -> Ranking:
+def _ranking(best: tuple[Array, Array], template: Array) -> Ranking:
     indices, scores = best
     if isinstance(indices, np.ndarray):
         # Tensors are indexed by int64; NumPy takes any integer, and int32 is half as large.
@@ -230,5 +239,5 @@ def _ranking(best: tuple[Any, Any], template: Any) -> Ranking:
     return Ranking(indices, scores.float())
 
 
-def _like(template: Any, values: Any) -> Any:
+def _like(template: Array, values: Array) -> Array:
     return like(template, values) if isinstance(values, np.ndarray) else values

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from stea_fast._util import validate
 from stea_fast._util.options import option_class, unknown_option
-from stea_fast.encoders import NAMES
 from stea_fast.refinement.config import METHODS as REFINEMENTS
 from stea_fast.refinement.schedule import Schedule
 from stea_fast.selftraining.methods import METHODS, SelfTrainingMethod, Stea
@@ -41,6 +42,10 @@ class EncoderConfig:
     round_epochs: int | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"name must be the name of an encoder, got {type(self.name).__name__}")
+        if not isinstance(self.options, Mapping):
+            raise TypeError(f"options must be a dictionary, got {type(self.options).__name__}")
         for name in ("first_epochs", "round_epochs"):
             if getattr(self, name) is not None:
                 validate.count(getattr(self, name), name)
@@ -155,9 +160,20 @@ class SelfTrainingConfig:
         return cls(**given)
 
 
-def check_encoder_name(name: str) -> str:
-    """The name of an encoder that exists."""
-    return validate.choice(name, "encoder", NAMES)
+def where_options_live() -> dict[str, str]:
+    """How options that belong to a part of the configuration are written, for errors of whoever looks elsewhere."""
+    parts = (
+        (SelfTrainingConfig, "preset=dataclasses.replace(sf.preset('fast'), {}=...)"),
+        (Stea, "method=sf.Stea({}=...)"),
+        (SearchConfig, "search=sf.SearchConfig({}=...)"),
+        (EncoderConfig, "encoder=sf.EncoderConfig({}=...)"),
+    )
+    return {
+        **{field.name: written.format(field.name) for cls, written in parts for field in fields(cls)},
+        "encoder_options": "encoder=sf.EncoderConfig(name=..., options=...)",
+        "refine_options": "method=sf.Stea(refinement=...)",
+        "schedule": "method=sf.Stea(refinement=sf.Schedule(...))",
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -170,6 +186,8 @@ def _plain(value: Any) -> Any:
         return parts if label is None else {"name": label, **parts}
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.generic):
+        return value.item()  # JSON knows no numbers of NumPy
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -177,6 +195,8 @@ def _named(values: Mapping[str, Any] | str, classes: Mapping[str, Any]) -> Any:
     """The dataclass that a dictionary with a "name" stands for."""
     if isinstance(values, str):
         return classes[validate.choice(values, "method", tuple(classes))]()
+    if not isinstance(values, Mapping):
+        raise TypeError(f"a method must be a dictionary with a 'name', got {type(values).__name__}")
     cls = classes[validate.choice(values.get("name"), "name", tuple(classes))]
     given = _known(cls, {key: value for key, value in values.items() if key != "name"})
     if isinstance(given.get("refinement"), Mapping):
@@ -185,6 +205,8 @@ def _named(values: Mapping[str, Any] | str, classes: Mapping[str, Any]) -> Any:
 
 
 def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{cls.__name__} must be a dictionary, got {type(values).__name__}")
     names = [field.name for field in fields(cls)]
     for name in values:
         if name not in names:

@@ -23,11 +23,17 @@ from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.search.topk import topk
 from stea_fast.selftraining.checkpoint import Checkpoint
-from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig, settings_of
+from stea_fast.selftraining.config import (
+    EncoderConfig,
+    SearchConfig,
+    SelfTrainingConfig,
+    settings_of,
+    where_options_live,
+)
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
-from stea_fast.types import TopK
+from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
 
@@ -69,7 +75,7 @@ class SelfTraining:
         [0, 1]
     """
 
-    @names_nearest()
+    @names_nearest(where_options_live)
     def __init__(
         self,
         pair: Pair,
@@ -156,7 +162,7 @@ class SelfTraining:
         with state.stage("train"):
             train(self._encoder(number), pairs, epochs, self.progress)
 
-    def _search(self, embeddings: tuple[object, object]) -> TopK:
+    def _search(self, embeddings: tuple[Array, Array]) -> TopK:
         search = self.config.search
         # With held-out seeds β is fitted to them, after the search.
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None

@@ -58,7 +58,8 @@ def configured(
     """A preset, by its name or as it is, with some of its parts replaced; None keeps a part.
 
     Of an encoder or method that is given by name, and that the preset uses as well, the preset's options hold. An
-    encoder that is neither a name nor a configuration is somebody's own object: the configuration notes its class.
+    encoder that is neither a name nor a configuration is somebody's own object: the configuration notes its class, and
+    keeps the preset's epochs.
     """
     chosen = preset(config) if isinstance(config, str) else config
     if not isinstance(chosen, SelfTrainingConfig):
@@ -70,7 +71,7 @@ def configured(
         if validate.choice(encoder, "encoder", NAMES) != chosen.encoder.name:
             changes["encoder"] = EncoderConfig(name=encoder)
     elif encoder is not None:
-        changes["encoder"] = EncoderConfig(name=type(encoder).__name__)
+        changes["encoder"] = replace(chosen.encoder, name=type(encoder).__name__, options={})
     if isinstance(method, str):
         changes["method"] = chosen.method if method == chosen.method.name else method_named(method)
     else:

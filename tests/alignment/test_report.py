@@ -104,6 +104,7 @@ def type_in_search(browser, text: str) -> None:
     box.send_keys(text)
 
 
+@pytest.mark.slow
 def test_the_page_renders_without_a_console_error(opened):
     assert "Alignment of synthetic-200" in opened.title
     assert opened.get_log("browser") == []
@@ -111,6 +112,7 @@ def test_the_page_renders_without_a_console_error(opened):
     assert len(heights) >= 5 and min(heights) > 50
 
 
+@pytest.mark.slow
 def test_the_search_finds_names_and_facts(opened):
     assert 0 < len(visible(opened)) <= 60
     name = visible(opened)[5].split(" ≡ ")[0].split("\n")[0].strip()
@@ -122,6 +124,7 @@ def test_the_search_finds_names_and_facts(opened):
     assert visible(opened) == []
 
 
+@pytest.mark.slow
 def test_the_status_narrows_the_list_and_a_link_opens_to_its_facts(opened):
     type_in_search(opened, "")
     opened.execute_script(
@@ -133,6 +136,7 @@ def test_the_status_narrows_the_list_and_a_link_opens_to_its_facts(opened):
     assert "≈" in visible(opened)[0]
 
 
+@pytest.mark.slow
 def test_the_page_fits_a_phone(opened):
     metrics = {"width": 375, "height": 800, "deviceScaleFactor": 2, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

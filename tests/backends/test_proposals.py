@@ -10,15 +10,16 @@ from test_parity import FAST, TIERS, problems, star
 
 from stea_fast import KG, RelationAlignment, _backends, _core
 from stea_fast._backends import native, reference
+from stea_fast._backends.witnesses import WITNESSES
 from stea_fast.refinement.beliefs import from_pairs, soft
 
 
-def propose(module, problem, masks, *, k=3, budget=1000, forward=True, n_threads=2, rows=None):
+def propose(module, problem, masks, *, k=3, budget=1000, forward=True, n_threads=2, rows=None, witnesses="statement"):
     kg1, kg2, _, beliefs, relations = problem
     strengths = module.strengths(relations, kg1, kg2) if forward else module.strengths(relations.swapped(), kg2, kg1)
     return module.proposals(
         kg1, kg2, beliefs, strengths, *masks, k=k, budget=budget, forward=forward, rows=rows or (0, kg1.num_entities),
-        n_threads=n_threads,
+        n_threads=n_threads, witnesses=witnesses,
     )  # fmt: skip
 
 
@@ -28,10 +29,16 @@ def random_masks(problem, seed):
 
 
 @pytest.mark.parametrize("backend", FAST)
-@given(problem=problems(), forward=st.booleans(), k=st.integers(1, 6), budget=st.sampled_from([0, 3, 20, 1000]))
-def test_every_backend_proposes_what_the_reference_does(backend, problem, forward, k, budget):
+@given(
+    problem=problems(),
+    forward=st.booleans(),
+    k=st.integers(1, 6),
+    budget=st.sampled_from([0, 3, 20, 1000]),
+    witnesses=st.sampled_from(WITNESSES),
+)
+def test_every_backend_proposes_what_the_reference_does(backend, problem, forward, k, budget, witnesses):
     masks = random_masks(problem, k)
-    options = {"k": k, "budget": budget, "forward": forward}
+    options = {"k": k, "budget": budget, "forward": forward, "witnesses": witnesses}
     found = propose(_backends.resolve(backend), problem, masks, **options)
     expected = propose(reference, problem, masks, **options)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-30)
@@ -45,16 +52,16 @@ def test_every_backend_proposes_what_the_reference_does(backend, problem, forwar
 
 
 @pytest.mark.parametrize("tier", TIERS)
-@given(problem=problems())
-def test_every_tier_and_thread_count_proposes_the_same_bits(tier, problem):
+@given(problem=problems(), witnesses=st.sampled_from(WITNESSES))
+def test_every_tier_and_thread_count_proposes_the_same_bits(tier, problem, witnesses):
     if tier not in _core.tiers():
         pytest.skip(f"this CPU or build has no {tier} tier")
     masks = random_masks(problem, 0)
-    expected = propose(native, problem, masks, n_threads=1)
+    expected = propose(native, problem, masks, n_threads=1, witnesses=witnesses)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEA_TIER", tier)
         for n_threads in (1, 2, 5):
-            found = propose(native, problem, masks, n_threads=n_threads)
+            found = propose(native, problem, masks, n_threads=n_threads, witnesses=witnesses)
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
@@ -74,7 +81,8 @@ def test_the_way_over_a_matched_neighbour_is_found(backend):
 
 
 @pytest.mark.parametrize("backend", FAST)
-def test_hubs_stay_within_the_budget_and_equal_the_reference(backend):
+@pytest.mark.parametrize("witnesses", WITNESSES)
+def test_hubs_stay_within_the_budget_and_equal_the_reference(backend, witnesses):
     kg1, kg2 = star(120), star(150)
     rng = np.random.default_rng(0)
     candidates = np.stack([rng.permutation(kg2.num_entities)[:2] for _ in range(kg1.num_entities)]).astype(np.int32)
@@ -83,9 +91,9 @@ def test_hubs_stay_within_the_budget_and_equal_the_reference(backend):
     problem = kg1, kg2, None, beliefs, relations
     masks = np.ones(kg1.num_entities, dtype=bool), np.ones(kg2.num_entities, dtype=bool)
     for budget in (10, 160, 5000):
-        found = propose(_backends.resolve(backend), problem, masks, k=5, budget=budget)
-        expected = propose(reference, problem, masks, k=5, budget=budget)
+        found = propose(_backends.resolve(backend), problem, masks, k=5, budget=budget, witnesses=witnesses)
+        expected = propose(reference, problem, masks, k=5, budget=budget, witnesses=witnesses)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
-    whole = propose(_backends.resolve(backend), problem, masks)
-    part = propose(_backends.resolve(backend), problem, masks, rows=(7, 30))
+    whole = propose(_backends.resolve(backend), problem, masks, witnesses=witnesses)
+    part = propose(_backends.resolve(backend), problem, masks, rows=(7, 30), witnesses=witnesses)
     assert all(np.array_equal(a, b[7:30]) for a, b in zip(part, whole, strict=True))

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("safetensors", reason="checkpoints need safetensors")
-BENCH = Path(__file__).resolve().parents[2] / "bench"
-sys.path.append(str(BENCH))
 
-from paper import audit, compute, experiments, render, store  # noqa: E402
-from paper import killed as killed_run  # noqa: E402
-from paper.results import Kind, Results, published  # noqa: E402
-from paper.runner import Runner, time_left  # noqa: E402
+from bench.lib.processes import environment, module_command
+from bench.paper import audit, compute, experiments, render, store
+from bench.paper import killed as killed_run
+from bench.paper.results import Kind, Results, published
+from bench.paper.runner import Runner, time_left
 
 
 def cell(method, split=0):
@@ -35,11 +32,12 @@ def runner(tmp_path_factory):
 
 
 def start(folder):
-    command = [sys.executable, "-u", str(BENCH / "paper" / "run.py"), "--only", "demo/*/stea/*split0"]
+    command = module_command("bench.paper.run", "--only", "demo/*/stea/*split0")
     command += ["--results", str(folder / "results"), "--checkpoints", str(folder / "checkpoints")]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env={**environment(), "PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     undisturbed = start(alone)

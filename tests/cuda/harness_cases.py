@@ -81,6 +81,24 @@ def search_case(degree: int, seed: int) -> Case:
     return replace(case, beliefs=soft(believed, rng.random(believed.shape, dtype=np.float32)))
 
 
+def parallel_case(degree: int, seed: int) -> Case:
+    """Several relations between the same two entities: in small rows with a hub among the candidates, and in hubs."""
+    rng = np.random.default_rng(seed)
+
+    def fan(leaves: int) -> KG:
+        ends, relations = np.repeat(np.arange(1, leaves + 1), 3), np.tile(np.arange(3), leaves)
+        triples = np.stack([np.zeros_like(ends), relations, ends], axis=1)
+        return KG(triples[rng.random(len(triples)) < 0.8], leaves + 1, 3)
+
+    kg1, kg2 = fan(degree), fan(degree + 10)
+    n1, n2 = kg1.num_entities, kg2.num_entities
+    candidates = np.stack([np.r_[0, 1 + rng.permutation(n2 - 1)[:3]] for _ in range(n1)]).astype(np.int32)
+    believed = rng.integers(1, n2, (n1, 1)).astype(np.int32)
+    beliefs = soft(believed, rng.random(believed.shape, dtype=np.float32))
+    relations = RelationAlignment(rng.random((6, 6), dtype=np.float32), rng.random((6, 6), dtype=np.float32), 0.1)
+    return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
+
+
 def dense_case(seed: int, entities: int = 40) -> Case:
     """Random graphs in which most rows have more beliefs around them than a small table takes."""
     rng = np.random.default_rng(seed)
@@ -125,6 +143,8 @@ class Outcome:
     """What one configuration made of one case."""
 
     evidence: np.ndarray
+    strongest: np.ndarray  # evidence where pairs of neighbours are the witnesses
+    witnesses: np.ndarray  # their number
     num: dict[int, int]
     den: np.ndarray
     partner: np.ndarray
@@ -132,7 +152,7 @@ class Outcome:
 
     def same_bits(self, other: Outcome) -> bool:
         """Nothing differs, not even in the last bit."""
-        arrays = ("evidence", "den", "partner", "value")
+        arrays = ("evidence", "strongest", "witnesses", "den", "partner", "value")
         return self.num == other.num and all(np.array_equal(getattr(self, x), getattr(other, x)) for x in arrays)
 
 
@@ -154,11 +174,12 @@ def unpack(data: bytes, batch: list[Case], configurations: int) -> list[list[Out
         return np.frombuffer(file.read(int(np.frombuffer(file.read(8), np.int64)[0])), dtype)
 
     def outcome(case):
-        evidence = read(np.float32).reshape(case.candidates.shape)
+        kinds = (np.float32, np.float32, np.int32)
+        evidence = [read(dtype).reshape(case.candidates.shape) for dtype in kinds]
         keys, num, den, overflow = read(np.uint64), read(np.uint64), read(np.uint64), read(np.int32)
         assert not overflow[0], "the table of the counts is too small for this case"
         counted = {int(key) - 1: int(n) for key, n in zip(keys[keys > 0], num[keys > 0], strict=True)}
-        return Outcome(evidence, counted, den.astype(np.int64), read(np.int32), read(np.float32))
+        return Outcome(*evidence, counted, den.astype(np.int64), read(np.int32), read(np.float32))
 
     return [[outcome(case) for _ in range(configurations)] for case in batch]
 
@@ -168,18 +189,22 @@ def expected(case: Case) -> Outcome:
     """What the reference says."""
     rows = (0, case.kg1.num_entities)
     strengths = reference.strengths(case.relations, case.kg1, case.kg2)
-    evidence = reference.evidence(case.kg1, case.kg2, case.candidates, case.beliefs, strengths, forward=True, rows=rows)
+    given = case.kg1, case.kg2, case.candidates, case.beliefs, strengths
+    evidence = reference.evidence(*given, forward=True, rows=rows)
+    strongest = reference.evidence_and_witnesses(*given, forward=True, rows=rows, witnesses="neighbour")
     counts = reference.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows)
     pairs, values = mutual_best((case.candidates, case.scores), case.back)
     partner, value = np.full(rows[1], -1, np.int32), np.zeros(rows[1], np.float32)
     partner[pairs[:, 0]], value[pairs[:, 0]] = pairs[:, 1], values
     num = dict(zip(counts.keys.tolist(), counts.num.tolist(), strict=True))
-    return Outcome(evidence, num, counts.den, partner, value)
+    return Outcome(evidence, *strongest, num, counts.den, partner, value)
 
 
 def assert_agrees(found: Outcome, wanted: Outcome, bits: int) -> None:
-    """Evidence within 1e-5, counts within 1e-9 (and 1e-12 statements), mutual pairs exactly."""
+    """Evidence within 1e-5, counts within 1e-9 (and 1e-12 statements), witnesses and mutual pairs exactly."""
     np.testing.assert_allclose(found.evidence, wanted.evidence, rtol=1e-5, atol=1e-30)
+    np.testing.assert_allclose(found.strongest, wanted.strongest, rtol=1e-5, atol=1e-30)
+    np.testing.assert_array_equal(found.witnesses, wanted.witnesses)
     unit = 2.0**-bits
     keys = sorted(found.num.keys() | wanted.num.keys())
     for ours, theirs in (

@@ -38,6 +38,10 @@ MUTANTS = [
     Mutant("no_barrier_after_filing", "evidence.cu", FILE, FILE.replace("__syncthreads();", ""), "tsan", RACE),
     Mutant("no_barrier_in_reduction", "warp.cuh", "    __syncthreads();\n    double total", "    double total", "tsan", RACE),
     Mutant(
+        "no_barrier_between_the_sums", "evidence.cu", "    __syncthreads();  // all have read", "    // all have read", "tsan",
+        RACE,
+    ),
+    Mutant(
         "plain_sum_for_atomic", "relation_counts.cu",
         "atomicAdd(&args.den[statement.relation], rounded_term(unmatched, args.scale));",
         "args.den[statement.relation] += rounded_term(unmatched, args.scale);", "tsan", RACE,
@@ -66,8 +70,12 @@ MUTANTS = [
         "edge <= end && edge->neighbor >= target_in(slot)", "asan", "AddressSanitizer",
     ),
     Mutant(
-        "misaligned_shared_memory", "evidence.cu", "sum = block_sum(sum, partial);",
-        "sum = block_sum(sum, reinterpret_cast<double*>(reinterpret_cast<char*>(partial) + 4));", "asan",
+        "follows_a_run_beyond_the_row", "evidence.cu", "while (end < edges.size &&", "while (end <= edges.size &&", "asan",
+        "AddressSanitizer",
+    ),
+    Mutant(
+        "misaligned_shared_memory", "evidence.cu", "block_sum(tally.sum, partial);",
+        "block_sum(tally.sum, reinterpret_cast<double*>(reinterpret_cast<char*>(partial) + 4));", "asan",
         "runtime error: store to misaligned address",
     ),
     Mutant(
@@ -104,4 +112,12 @@ MUTANTS = [
     Mutant(
         "hubs_are_forgotten", "evidence.cu", "if (found.hubs > 0) run_hubs", "if (found.hubs > 9999) run_hubs", "plain", "",
     ),
+    Mutant(
+        "every_statement_of_the_candidate_is_a_witness", "evidence.cu",
+        "is_first_of_run(row, fact) && is_first_of_run(candidate, target_fact)", "is_first_of_run(row, fact)", "plain",
+    ),
+    Mutant(
+        "takes_two_statements_of_a_run", "evidence.cu", "while (end < edges.size &&", "if (end < edges.size &&", "plain",
+    ),
+    Mutant("adds_up_a_run", "evidence.cu", "strongest = fmax(strongest, ", "strongest = (strongest + ", "plain"),
 ]  # fmt: skip

@@ -18,10 +18,12 @@ from test_parity import assert_close, problems
 import stea_fast as sf
 from stea_fast import _backends
 from stea_fast._backends import reference
+from stea_fast._backends.witnesses import WITNESSES
 from stea_fast.encoders import demo
 from stea_fast.refinement import selection
 
 torch = pytest.importorskip("torch", reason="the CUDA backend holds its arrays in torch tensors")
+pytestmark = pytest.mark.slow  # compiles the kernels and the bindings for the CPU
 NOT_ENOUGH, ILLEGAL_ADDRESS, INVALID_HANDLE = 2, 700, 400  # numbers of CUDA errors
 
 
@@ -77,16 +79,18 @@ def test_without_a_device_it_says_why(cuda, harness):
 
 
 @settings(max_examples=15)
-@given(problem=problems(), forward=st.booleans())
-def test_the_backend_keeps_the_contract_of_the_reference(cuda, problem, forward):
+@given(problem=problems(), forward=st.booleans(), witnesses=st.sampled_from(WITNESSES))
+def test_the_backend_keeps_the_contract_of_the_reference(cuda, problem, forward, witnesses):
     kg1, kg2, candidates, beliefs, relations = problem
     rows = (0, kg1.num_entities)
 
     def results(module):
         given = (relations, kg1, kg2) if forward else (relations.swapped(), kg2, kg1)
         strengths = module.strengths(*given)
-        evidence = module.evidence(kg1, kg2, candidates, beliefs, strengths, forward=forward, rows=rows)
-        return evidence, np.zeros(0), module.relation_counts(kg1, kg2, beliefs, rows=rows)
+        inputs, common = (kg1, kg2, candidates, beliefs, strengths), {"forward": forward, "rows": rows}
+        evidence, number = module.evidence_and_witnesses(*inputs, **common, witnesses=witnesses)
+        assert np.array_equal(module.evidence(*inputs, **common, witnesses=witnesses), evidence)
+        return evidence, np.zeros(0), module.relation_counts(kg1, kg2, beliefs, rows=rows), number
 
     assert_close(results(cuda), results(reference))
 

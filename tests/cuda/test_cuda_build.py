@@ -78,6 +78,7 @@ def test_the_switch_takes_three_values():
     assert "STEA_CUDA must be auto, on or off; got 'maybe'" in decide(STEA_CUDA="maybe").stderr
 
 
+@pytest.mark.slow
 def test_no_kernel_spills_on_any_architecture(toolkit, tmp_path):
     uses = build_cuda.kernel_use(toolkit, tmp_path)
     assert {use.architecture for use in uses} == set(toolkit.architectures())

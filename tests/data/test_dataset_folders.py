@@ -248,6 +248,7 @@ def real(name: str, *args: object, **options: object) -> Pair:
     return load_pair(DATA / name, *args, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "entities", "relations", "triples", "links"),
     [
@@ -274,11 +275,13 @@ def constant_offset_share(pair: Pair) -> float:
     return float(counts.max() / len(links))
 
 
+@pytest.mark.slow
 def test_the_permutation_hides_the_alignment_that_the_ids_of_dbp15k_leak():
     assert constant_offset_share(real("dbp15k_zh_en", permutation_seed=None)) > 0.5
     assert constant_offset_share(real("dbp15k_zh_en")) < 0.01
 
 
+@pytest.mark.slow
 def test_dbp15k_keeps_its_names():
     pair = real("dbp15k_zh_en")
     assert ("http://zh.dbpedia.org/resource/金大中", "http://dbpedia.org/resource/Kim_Dae-jung") in named(
@@ -287,6 +290,7 @@ def test_dbp15k_keeps_its_names():
     assert (pair.kg1.relation_names or [""])[0] == "http://zh.dbpedia.org/property/derivatives"
 
 
+@pytest.mark.slow
 def test_contea_has_a_published_split_and_relation_names_only():
     pair = real("contea_zh_en", None)
     assert (len(pair.train), len(pair.valid), len(pair.test)) == (3_623, 1_811, 24_678)

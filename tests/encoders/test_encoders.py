@@ -266,6 +266,7 @@ def test_joint_graph_is_that_of_the_formulas(pair):
     assert np.array_equal(graph.columns[graph.reverse], graph.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [

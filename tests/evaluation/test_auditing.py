@@ -11,9 +11,9 @@ import stea_fast as sf
 from stea_fast.cli.main import main
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import shuffled_test_links
-from stea_fast.selftraining.loop import METHODS
+from stea_fast.selftraining.methods import METHODS
 
-SMALL = {"rounds": 1, "encoder_options": {"dim": 32, "relation_dim": 8}}
+SMALL = {"rounds": 1, "encoder": sf.EncoderConfig(options={"dim": 32, "relation_dim": 8})}
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,14 @@ def test_it_passes_for_every_method(pair, method):
 
 def test_it_passes_for_the_paper_s_step_and_a_trained_encoder(pair):
     pytest.importorskip("torch", reason="the trained encoders need PyTorch")
-    options = {"encoder": "dual_amn", "encoder_options": {"dim": 8}, "refine_options": {"paper": True}}
+    encoder = sf.EncoderConfig(name="dual_amn", options={"dim": 8})
+    options = {"encoder": encoder, "method": sf.Stea(refinement="paper")}
     assert sf.audit(pair, lambda given: run(given, **options)).numbers > 1000
 
 
 def test_it_fails_for_the_oracle(pair):
     with pytest.raises(sf.AuditError, match=r"result\..* depends on the test links"):
-        sf.audit(pair, lambda given: run(given, relations="oracle"))
+        sf.audit(pair, lambda given: run(given, method=sf.Stea(relations="oracle")))
 
 
 def test_it_fails_for_a_method_that_trains_on_one_test_link(pair):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 import stea_fast as sf
 from stea_fast.encoders import demo
-from stea_fast.refinement.config import Options
 from stea_fast.refinement.joint import JointRefinement, prior_of
+from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.types import Ranking
 
 CHAIN = [[0, 0, 1], [1, 1, 2], [2, 0, 3], [3, 1, 4]]
@@ -30,10 +33,10 @@ def test_a_counterpart_that_no_list_holds_is_proposed_by_its_neighbours():
     lists = [[0], [1], [0], [3], [4]], [[0.5], [0.9], [0.1], [0.9], [0.9]]
     given = candidates(lists, lists)
     seeds = [[1, 1], [3, 3]]
-    out = sf.refine(given, kg1, kg2, seeds=seeds, combine="joint", beta=5.0)
+    out = sf.refine(given, kg1, kg2, seeds=seeds, method=sf.Joint(beta=5.0))
     assert out.forward.indices[2, 0] == 2
     assert [2, 2] in out.pairs.tolist()
-    without = sf.refine(given, kg1, kg2, seeds=seeds, combine="joint", beta=5.0, proposals=0)
+    without = sf.refine(given, kg1, kg2, seeds=seeds, method=sf.Joint(beta=5.0, proposals=0))
     assert without.forward.indices[2, 0] != 2
 
 
@@ -47,6 +50,11 @@ def every_pair_listed():
     return scores, candidates((order, forward), (back, backward))
 
 
+def with_partition(given, partition):
+    """The candidates, with partition sums at β = 2."""
+    return sf.TopK(given.forward, given.backward, log_partition=partition, beta=2.0)
+
+
 def table(ranking):
     found = np.zeros((4, 4))
     np.put_along_axis(found, ranking.indices, ranking.probs, axis=1)
@@ -57,13 +65,13 @@ def test_probabilities_are_those_of_the_definition():
     """No evidence, every pair in the set, no balancing: √(row softmax · column softmax) of β·s."""
     scores, given = every_pair_listed()
     kg = sf.KG([[0, 0, 1], [2, 0, 3]])
-    options = {"combine": "joint", "beta": 2.0, "evidence_weight": 0.0, "balance": 0}
-    out = sf.refine(given, kg, kg, **options)
+    method = sf.Joint(beta=2.0, evidence_weight=0.0, balance=0)
+    out = sf.refine(given, kg, kg, method=method)
     logits = 2.0 * scores.astype(np.float64)
     expected = np.exp(logits - 0.5 * (logsumexp(logits, axis=1)[:, None] + logsumexp(logits, axis=0)))
     np.testing.assert_allclose(table(out.forward), expected, rtol=1e-5)
     partition = tuple(np.log(3.0) + logsumexp(logits, axis=axis) for axis in (1, 0))  # two thirds lie elsewhere
-    less = sf.refine(given, kg, kg, **options, log_partition=partition)
+    less = sf.refine(with_partition(given, partition), kg, kg, method=method)
     np.testing.assert_allclose(less.forward.probs, out.forward.probs / 3, rtol=1e-5)
 
 
@@ -73,8 +81,9 @@ def test_balanced_probabilities_solve_the_matching_with_somewhere_else():
     kg = sf.KG([[0, 0, 1], [2, 0, 3]])
     logits = 2.0 * scores.astype(np.float64)
     partition = tuple(np.log(1.5) + logsumexp(logits, axis=axis) for axis in (1, 0))  # a third lies elsewhere
-    options = {"combine": "joint", "beta": 2.0, "evidence_weight": 0.0, "log_partition": partition}
-    before, after = (table(sf.refine(given, kg, kg, **options, balance=times).forward) for times in (0, 500))
+    given = with_partition(given, partition)
+    methods = (sf.Joint(evidence_weight=0.0, balance=times) for times in (0, 500))
+    before, after = (table(sf.refine(given, kg, kg, method=method).forward) for method in methods)
     a, b = (1.0 - after.sum(1)) / (1 / 3), (1.0 - after.sum(0)) / (1 / 3)
     np.testing.assert_allclose(after, a[:, None] * before * b, rtol=1e-4)
     assert not np.allclose(before, after, rtol=0.05)
@@ -85,23 +94,24 @@ def test_an_entity_gives_way_to_a_better_rival():
     scores = [[0.9, 0.5], [0.85, 0.6]]
     given = candidates(([[0, 1], [0, 1]], scores), ([[0, 1], [1, 0]], [[0.9, 0.85], [0.6, 0.5]]))
     kg = sf.KG([[0, 0, 1]])
-    options = {"combine": "joint", "beta": 8.0, "evidence_weight": 0.0}
-    assert sf.refine(given, kg, kg, **options, balance=0).forward.indices[:, 0].tolist() == [0, 0]
-    assert sf.refine(given, kg, kg, **options).forward.indices[:, 0].tolist() == [0, 1]
+    balanced = sf.Joint(beta=8.0, evidence_weight=0.0)
+    unbalanced = replace(balanced, balance=0)
+    assert sf.refine(given, kg, kg, method=unbalanced).forward.indices[:, 0].tolist() == [0, 0]
+    assert sf.refine(given, kg, kg, method=balanced).forward.indices[:, 0].tolist() == [0, 1]
 
 
 def test_what_is_left_over_has_little_support():
     """Both sources like target 0, and both targets source 0: source 1 and target 1 have only each other left."""
     given = candidates(([[0, 1], [0, 1]], [[0.9, 0.5], [0.5, 0.3]]), ([[0, 1], [0, 1]], [[0.9, 0.5], [0.5, 0.3]]))
     kg = sf.KG([[0, 0, 1]])
-    ranking = sf.refine(given, kg, kg, combine="joint", beta=10.0, evidence_weight=0.0).forward
+    ranking = sf.refine(given, kg, kg, method=sf.Joint(beta=10.0, evidence_weight=0.0)).forward
     assert ranking.indices[:, 0].tolist() == [0, 1]
     assert ranking.probs[1, 0] > 0.5 > 2 * ranking.support[1, 0]
-    assert sf.refine(given, kg, kg).forward.support is None
+    assert sf.refine(given, kg, kg, method="product").forward.support is None
 
 
 def test_seeds_stay_certain_and_their_entities_are_taken(pair):
-    out = sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, combine="joint")
+    out = sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, method="joint")
     sources, targets = pair.train.T
     assert (out.forward.indices[sources, 0] == targets).all() and (out.forward.probs[sources, 0] == 1).all()
     assert (out.forward.indices[sources, 1:] == -1).all()
@@ -113,7 +123,7 @@ def test_seeds_stay_certain_and_their_entities_are_taken(pair):
 def test_few_seeds_find_more_than_the_encoder_and_than_one_direction_at_a_time(pair):
     given = demo.candidates(pair)
     joint, product = (
-        sf.refine(given, pair.kg1, pair.kg2, seeds=pair.train, combine=combine) for combine in ("joint", "product")
+        sf.refine(given, pair.kg1, pair.kg2, seeds=pair.train, method=method) for method in ("joint", "product")
     )
     encoder, alone, together = (sf.evaluate(x, pair.test).hit1 for x in (given, product, joint))
     assert together > alone > encoder
@@ -124,7 +134,7 @@ def test_every_backend_refines_as_the_reference_does(pair, backend):
     if not sf.backends()[backend].usable:
         pytest.skip(sf.backends()[backend].detail)
     given = demo.candidates(pair, k=4)
-    options = {"seeds": pair.train, "combine": "joint", "sweeps": 2, "proposals": 3}
+    options = {"seeds": pair.train, "method": sf.Joint(sweeps=2, proposals=3)}
     found, expected = (sf.refine(given, pair.kg1, pair.kg2, backend=name, **options) for name in (backend, "reference"))
     np.testing.assert_allclose(found.forward.probs, expected.forward.probs, rtol=1e-3, atol=1e-5)
     assert (found.forward.indices == expected.forward.indices).mean() > 0.99
@@ -150,45 +160,55 @@ def test_tensors_in_tensors_out(pair):
     assert isinstance(step.refinement.forward.probs, torch.Tensor)
 
 
-def test_graphs_on_a_device_are_refined_there_unless_a_schedule_is_given(pair):
-    import copy
-
+def test_graphs_on_a_device_do_not_change_the_method(pair):
     moved = copy.copy(pair.kg1)
     moved._set("device_graph", object())
-    assert sf.Refiner(moved, pair.kg2, pair.train).schedule is None
-    assert sf.Refiner(moved, pair.kg2, pair.train, schedule=sf.Schedule()).schedule is not None
-    assert sf.Refiner(pair.kg1, pair.kg2, pair.train).schedule == sf.Schedule()
+    for kg1 in (moved, pair.kg1):
+        step = sf.Refiner(kg1, pair.kg2, pair.train)
+        assert step.plan == sf.Schedule()
+        assert step.plan.method(0, last=False) == sf.Joint(evidence_weight=16.0, sweeps=10)
+    pairs, expected = (sf.Refiner(kg1, pair.kg2, pair.train)(*demo.encode(pair)) for kg1 in (moved, pair.kg1))
+    np.testing.assert_array_equal(pairs, expected)
 
 
 def test_rows_with_too_many_pairs_keep_the_best(pair, monkeypatch):
-    monkeypatch.setattr("stea_fast.refinement.joint.WIDEST", 3)
+    monkeypatch.setattr("stea_fast.refinement.joint.MAX_PAIRS_PER_SOURCE", 3)
     given = demo.candidates(pair)
-    rankings = [(np.asarray(r.indices), np.asarray(r.scores)) for r in (given.forward, given.backward)]
-    joint = JointRefinement(
-        pair.kg1, pair.kg2, pair.train, prior_of(rankings, 5.0, None, None), None, Options(combine="joint")
-    )
+    problem = problem_of(given, pair.kg1, pair.kg2, pair.train, (), None, Execution())
+    prior = prior_of(problem.checked_rankings(None), pair.kg2.num_entities, 5.0, (None, None), None)
+    joint = JointRefinement(problem, sf.Joint(), prior)
     joint.run(2)
     assert np.bincount(joint.pairs.rows).max() == 3
     first = joint.forward(3).indices[:, 0]
     assert (first >= 0).mean() > 0.9
 
 
-def test_options_that_do_not_go_together_are_refused(pair):
-    given = demo.candidates(pair)
-    for options in ({"evidence": "argmax"}, {"blanket": "full"}, {"calibrate": "minmax"}):
-        with pytest.raises(ValueError, match="combine='joint' takes"):
-            sf.refine(given, pair.kg1, pair.kg2, combine="joint", **options)
-    with pytest.raises(ValueError, match="both directions"):
-        sf.refine(tuple(given.forward), pair.kg1, pair.kg2, combine="joint")
-    with pytest.raises(ValueError, match="proposals"):
-        sf.refine(given, pair.kg1, pair.kg2, combine="joint", proposals=-1)
+@pytest.mark.parametrize("options", [{"evidence": "argmax"}, {"blanket": "full"}, {"normalisation": "minmax"}])
+def test_options_of_other_methods_cannot_be_written_down(options):
+    with pytest.raises(TypeError, match=rf"^Joint\(\) has no option '{next(iter(options))}'"):
+        sf.Joint(**options)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_one_direction_is_refined_jointly_with_what_it_says(pair, named):
+    """Beyond the lists neighbours propose as ever; the other direction is not given back."""
+    given = demo.candidates(pair).forward
+    out = sf.refine(given if named else tuple(given), pair.kg1, pair.kg2, seeds=pair.train, method="joint")
+    assert out.backward is None and len(out.betas) == 1 and len(out.pairs) == 0
+    assert out.forward.indices.shape == given.indices.shape and out.forward.support is not None
+    assert (out.forward.indices[pair.train[:, 0], 0] == pair.train[:, 1]).all()
+    before, after = sf.evaluate(sf.Candidates(given), pair.test).hit1, sf.evaluate(out, pair.test).hit1
+    assert after > before + 0.1
+    chosen = sf.refine(given, pair.kg1, pair.kg2, seeds=pair.train, select="forward", threshold=0.9)
+    assert len(chosen.pairs) > 10 and (chosen.pair_probs > 0.9).all()
 
 
 def test_the_schedule_is_followed_and_checked(pair):
     schedule = sf.Schedule(evidence_weights=[8, 2], thresholds=[0.3], final_weight=5.0, final_threshold=0.1)
-    weights = [schedule.options(number, last=number == 3)["evidence_weight"] for number in range(4)]
+    weights = [schedule.method(number, last=number == 3).evidence_weight for number in range(4)]
     assert weights == [8, 2, 2, 5.0]
-    assert schedule.options(7, last=False)["threshold"] == 0.3
+    assert schedule.threshold(7, last=False) == 0.3
+    assert schedule.threshold(7, last=True) == 0.1
     with pytest.raises(ValueError, match="evidence_weights is empty"):
         sf.Schedule(evidence_weights=[])
     with pytest.raises(ValueError, match="thresholds"):

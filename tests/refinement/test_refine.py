@@ -16,7 +16,7 @@ FORWARD, BACKWARD = ((side.indices, side.scores) for side in (CANDIDATES.forward
 
 
 def refine(given: object = CANDIDATES, **options: object) -> sf.Refinement:
-    return sf.refine(given, PAIR.kg1, PAIR.kg2, **{"seeds": PAIR.train, **options})
+    return sf.refine(given, PAIR.kg1, PAIR.kg2, **{"seeds": PAIR.train, "method": "product", **options})
 
 
 def arrays_of(out: sf.Refinement) -> list[np.ndarray]:
@@ -40,11 +40,13 @@ def by_candidate(side: sf.RefinedRanking, values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("options", [{}, {"paper": True}, {"blanket": "full"}, {"evidence": "mutual"}])
-def test_refinement_finds_many_more_true_targets_than_the_encoder(seed, options):
+@pytest.mark.parametrize(
+    "method", ["joint", "product", "paper", sf.Product(blanket="full"), sf.Product(evidence="mutual")], ids=str
+)
+def test_refinement_finds_many_more_true_targets_than_the_encoder(seed, method):
     pair = sf.synthetic_pair(300, seed)
     found = candidates(pair, 10)
-    out = sf.refine(found, pair.kg1, pair.kg2, seeds=pair.train, **options)
+    out = sf.refine(found, pair.kg1, pair.kg2, seeds=pair.train, method=method)
     for direction in ("forward", "backward"):
         before = sf.evaluate(found, pair.test, "all", direction=direction).hit1
         after = sf.evaluate(out, pair.test, "all", direction=direction)
@@ -64,12 +66,12 @@ def test_candidates_stay_the_same_and_come_best_first():
         np.testing.assert_allclose(side.probs.sum(axis=1), 1.0, rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"paper": True}, {"k": 1}, {"calibrate": "minmax"}])
-def test_a_seed_stays_certain_even_if_the_encoder_missed_it(options):
+@pytest.mark.parametrize("method", ["product", "paper", sf.Product(k=1), sf.Product(normalisation="minmax")], ids=str)
+def test_a_seed_stays_certain_even_if_the_encoder_missed_it(method):
     seeds = [(8, 39), (3, 50), (40, 60)]
     assert 39 in FORWARD[0][8]
     assert all(t not in FORWARD[0][s] and s not in BACKWARD[0][t] for s, t in seeds[1:])
-    out = refine(seeds=seeds, **options)
+    out = refine(seeds=seeds, method=method)
     for source, target in seeds:
         for side, row, expected in ((out.forward, source, target), (out.backward, target, source)):
             assert side.indices[row, 0] == expected
@@ -130,7 +132,7 @@ def test_paper_mode_is_the_papers_step_computed_directly():
     match = [indices[:, 0].astype(np.int64) for indices in rows]
     match[0][train[:, 0]], match[1][train[:, 1]] = train[:, 1], train[:, 0]
     within = [contained(kgs[0], kgs[1], match[0]), contained(kgs[1], kgs[0], match[1])]
-    out = refine(beta=6.0, paper=True)
+    out = refine(method=sf.Paper(beta=6.0))
     assert out.sweeps == 1
     for one, other in ((0, 1), (1, 0)):
         strength = within[other] * inverse_functionality(kgs[one])
@@ -148,7 +150,7 @@ def test_paper_mode_is_the_papers_step_computed_directly():
 
 
 def test_the_product_weighs_the_prior_by_the_exponential_of_the_evidence():
-    out = refine(FORWARD, beta=6.0, evidence_weight=2.5, sweeps=1)
+    out = refine(FORWARD, method=sf.Product(beta=6.0, evidence_weight=2.5, sweeps=1))
     prior = np.exp(6.0 * FORWARD[1].astype(np.float64))
     for e in np.setdiff1d(np.arange(80), PAIR.train[:, 0]):
         order = [FORWARD[0][e].tolist().index(t) for t in out.forward.indices[e]]
@@ -171,7 +173,7 @@ def test_one_direction_gives_one_direction():
     out = refine(FORWARD)
     assert out.backward is None and len(out.betas) == 1
     assert (out.pairs.shape, out.pair_probs.shape) == ((0, 2), (0,))
-    chosen = refine(FORWARD, select="uni", threshold=0.9)
+    chosen = refine(FORWARD, select="forward", threshold=0.9)
     certain = (chosen.forward.probs[:, 0] > 0.9).nonzero()[0]
     np.testing.assert_array_equal(chosen.pairs[:, 0], np.setdiff1d(certain, PAIR.train[:, 0]))
     assert len(chosen.pairs) > 10
@@ -183,13 +185,13 @@ def test_the_options_select_and_threshold_choose_the_pairs():
     everything, sure, none = refine(), refine(threshold=0.9), refine(select="none")
     assert (sure.pair_probs > 0.9).all() and 0 < len(sure.pairs) < len(everything.pairs)
     assert len(none.pairs) == 0
-    assert len(refine(select="bi", threshold=0.0).pairs) > len(everything.pairs)
+    assert len(refine(select="either", threshold=0.0).pairs) > len(everything.pairs)
 
 
 def test_k_uses_only_the_best_candidates():
     short = Candidates(*(Ranking(indices[:, :3], scores[:, :3]) for indices, scores in (FORWARD, BACKWARD)))
-    assert_same(refine(k=3), refine(short))
-    assert_same(refine(k=99), refine())
+    assert_same(refine(method=sf.Product(k=3)), refine(short))
+    assert_same(refine(method=sf.Product(k=99)), refine())
 
 
 def test_candidates_may_come_in_any_order():
@@ -198,19 +200,19 @@ def test_candidates_may_come_in_any_order():
 
 
 def test_sweeps_end_when_no_best_candidate_changes():
-    out = refine(sweeps=50)
+    out = refine(method=sf.Product(sweeps=50))
     assert 1 < out.sweeps < 50
-    assert_same(refine(sweeps=out.sweeps), out)
-    before = refine(sweeps=out.sweeps - 1)
+    assert_same(refine(method=sf.Product(sweeps=out.sweeps)), out)
+    before = refine(method=sf.Product(sweeps=out.sweeps - 1))
     np.testing.assert_array_equal(before.forward.indices[:, 0], out.forward.indices[:, 0])
     np.testing.assert_array_equal(before.backward.indices[:, 0], out.backward.indices[:, 0])
-    assert refine(evidence_weight=0.0, sweeps=50).sweeps == 1
+    assert refine(method=sf.Product(evidence_weight=0.0, sweeps=50)).sweeps == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"evidence": "argmax"}, {"evidence": "mutual"}, {"blanket": "full"}])
 def test_every_backend_gives_the_same_pairs(options):
     pair = sf.synthetic_pair(40, 0, num_relations=4, mean_degree=3, seed_fraction=0.3)
-    settings = {"seeds": pair.train, "sweeps": 2, **options}
+    settings = {"seeds": pair.train, "method": sf.Product(sweeps=2, **options)}
     usable = [name for name, found in sf.backends().items() if found.usable and name != "reference"]
     expected = sf.refine(candidates(pair, 3), pair.kg1, pair.kg2, backend="reference", **settings)
     assert usable and len(expected.pairs) > 5
@@ -225,13 +227,14 @@ def test_every_backend_gives_the_same_pairs(options):
 def test_the_number_of_threads_does_not_change_a_bit(backend, blanket):
     if not _backends.status(backend).usable:
         pytest.skip(_backends.status(backend).detail)
-    one = refine(backend=backend, blanket=blanket, n_threads=1)
+    method = sf.Product(blanket=blanket)
+    one = refine(backend=backend, method=method, n_threads=1)
     for n_threads in (2, 3, 7):
-        assert_same(refine(backend=backend, blanket=blanket, n_threads=n_threads), one)
+        assert_same(refine(backend=backend, method=method, n_threads=n_threads), one)
 
 
 def test_the_full_blanket_changes_the_probabilities_but_not_the_first_evidence():
-    local, full = refine(sweeps=1), refine(sweeps=1, blanket="full")
+    local, full = (refine(method=sf.Product(sweeps=1, blanket=blanket)) for blanket in ("local", "full"))
     for one, other in ((local.forward, full.forward), (local.backward, full.backward)):
         assert np.abs(by_candidate(one, one.probs) - by_candidate(other, other.probs)).max() > 0.01
         np.testing.assert_array_equal(by_candidate(one, one.evidence), by_candidate(other, other.evidence))

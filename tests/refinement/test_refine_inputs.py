@@ -20,7 +20,7 @@ UNLABELLED = np.setdiff1d(np.arange(80), PAIR.train[:, 0])
 
 
 def refine(given: object = CANDIDATES, **options: object) -> sf.Refinement:
-    return sf.refine(given, PAIR.kg1, PAIR.kg2, **{"seeds": PAIR.train, **options})
+    return sf.refine(given, PAIR.kg1, PAIR.kg2, **{"seeds": PAIR.train, "method": "product", **options})
 
 
 def arrays_of(out: sf.Refinement) -> list[np.ndarray]:
@@ -93,17 +93,21 @@ def test_graphs_may_be_memory_mapped(tmp_path, backend):
     for kg, name in ((PAIR.kg1, "one"), (PAIR.kg2, "two")):
         kg.save(tmp_path / name)
     mapped = [sf.KG.load(tmp_path / name, mmap=True) for name in ("one", "two")]
-    assert_same(sf.refine(CANDIDATES, *mapped, seeds=PAIR.train, backend=backend), refine(backend=backend))
+    assert_same(
+        sf.refine(CANDIDATES, *mapped, seeds=PAIR.train, method="product", backend=backend), refine(backend=backend)
+    )
 
 
-@pytest.mark.parametrize("options", [{}, {"paper": True}, {"calibrate": "minmax"}, {"blanket": "full"}])
-def test_minus_one_means_no_candidate_wherever_it_stands(options):
+@pytest.mark.parametrize(
+    "method", ["product", "paper", sf.Product(normalisation="minmax"), sf.Product(blanket="full")], ids=str
+)
+def test_minus_one_means_no_candidate_wherever_it_stands(method):
     indices, scores = FORWARD[0].copy(), FORWARD[1].copy()
     partial, empty = UNLABELLED[:2]
     indices[partial, [1, 3]] = -1
     indices[empty] = -1
     scores[partial, 1], scores[empty, 2] = np.nan, 7.0  # not read
-    out = refine(Candidates(Ranking(indices, scores), CANDIDATES.backward), **options)
+    out = refine(Candidates(Ranking(indices, scores), CANDIDATES.backward), method=method)
     assert set(out.forward.indices[partial, :3]) == set(FORWARD[0][partial, [0, 2, 4]])
     assert out.forward.indices[partial, 3:].tolist() == [-1, -1]
     assert out.forward.probs[partial, 3:].tolist() == [0, 0]
@@ -126,7 +130,7 @@ def test_an_entity_without_triples_keeps_what_the_encoder_said():
     triples = PAIR.kg1.triples
     lonely = int(UNLABELLED[3])
     kg1 = sf.KG(triples[(triples[:, [0, 2]] != lonely).all(axis=1)], 80, PAIR.kg1.num_relations)
-    out = sf.refine(CANDIDATES, kg1, PAIR.kg2, seeds=PAIR.train, beta=5.0)
+    out = sf.refine(CANDIDATES, kg1, PAIR.kg2, seeds=PAIR.train, method=sf.Product(beta=5.0))
     assert (out.forward.evidence[lonely] == 0).all()
     np.testing.assert_array_equal(out.forward.indices[lonely], FORWARD[0][lonely])
     np.testing.assert_allclose(out.forward.probs[lonely], softmax(FORWARD[1], 5.0)[lonely], rtol=1e-5)
@@ -140,13 +144,13 @@ def test_a_target_that_nobody_has_as_candidate_is_normal_input():
 
 
 def test_a_given_beta_is_used_in_both_directions():
-    out = refine(beta=5.0, evidence_weight=0.0)
+    out = refine(method=sf.Product(beta=5.0, evidence_weight=0.0))
     assert out.betas == (5.0, 5.0)
     np.testing.assert_allclose(out.forward.probs[UNLABELLED], softmax(FORWARD[1], 5.0)[UNLABELLED], rtol=1e-5)
 
 
 def test_without_held_out_links_the_mean_confidence_is_the_share_of_mutual_rows():
-    out = refine(evidence_weight=0.0)
+    out = refine(method=sf.Product(evidence_weight=0.0))
     mutual = sf.mutual_nearest(CANDIDATES, seeds=PAIR.train)[0]
     share = len(mutual) / len(UNLABELLED)
     assert 0.3 < share < 0.95
@@ -175,24 +179,26 @@ def test_held_out_links_that_no_candidate_meets_are_reported_and_not_used(caplog
 
 
 def test_minmax_gives_the_papers_ablation_and_no_beta():
-    out = refine(calibrate="minmax", evidence_weight=0.0)
+    out = refine(method=sf.Product(normalisation="minmax", evidence_weight=0.0))
     assert out.betas == (None, None)
     np.testing.assert_allclose(out.forward.probs[UNLABELLED], minmax(FORWARD[1])[UNLABELLED], rtol=1e-5)
 
 
 def test_given_probabilities_are_taken_as_they_are():
     probs = np.tile(np.array([0.4, 0.2, 0.1, 0.0, 0.0], dtype=np.float32), (80, 1))
-    out = refine((FORWARD[0], probs), calibrate="none", evidence_weight=0.0)
+    out = refine((FORWARD[0], probs), method=sf.Product(normalisation="none", evidence_weight=0.0))
     np.testing.assert_allclose(out.forward.probs[UNLABELLED], probs[UNLABELLED], rtol=1e-5)
-    refined = refine((FORWARD[0], probs), calibrate="none")
+    refined = refine((FORWARD[0], probs), method=sf.Product(normalisation="none"))
     np.testing.assert_allclose(refined.forward.probs[UNLABELLED].sum(axis=1), 0.7, rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"paper": True}])
-def test_a_partition_over_all_targets_leaves_mass_outside_the_candidates(options):
+@pytest.mark.parametrize("method", ["product", "paper"])
+def test_a_partition_over_all_targets_leaves_mass_outside_the_candidates(method):
     emb1, emb2 = encode(PAIR)
     partition = sf.log_partition(emb1, emb2, 5.0)
-    out = refine(sf.topk(emb1, emb2, 5, csls=0, metric="ip"), log_partition=partition, beta=5.0, **options)
+    found = sf.topk(emb1, emb2, 5, csls=0, metric="ip")
+    out = refine(sf.TopK(found.forward, found.backward, log_partition=partition, beta=5.0), method=method)
+    assert out.betas == (5.0, 5.0)
     everything = softmax((emb1 @ emb2.T), 5.0)
     mass = np.take_along_axis(everything, FORWARD[0].astype(np.int64), axis=1).sum(axis=1)
     np.testing.assert_allclose(out.forward.probs.sum(axis=1)[UNLABELLED], mass[UNLABELLED], rtol=1e-4)
@@ -205,7 +211,19 @@ def test_a_partition_may_be_a_pair_of_tensors():
     emb1, emb2 = encode(PAIR)
     arrays = sf.log_partition(emb1, emb2, 5.0)
     tensors = sf.log_partition(torch.tensor(emb1, requires_grad=True), torch.tensor(emb2), 5.0)
-    assert_same(refine(log_partition=tensors, beta=5.0), refine(log_partition=arrays, beta=5.0))
+    one, other = (
+        refine(sf.TopK(CANDIDATES.forward, CANDIDATES.backward, log_partition=sums, beta=5.0))
+        for sums in (tensors, arrays)
+    )
+    assert_same(one, other)
+    assert (one.forward.probs != refine(method=sf.Product(beta=5.0)).forward.probs).any()
+
+
+def test_another_beta_than_that_of_the_partition_sums_does_without_them():
+    partition = sf.log_partition(*encode(PAIR), 5.0)
+    given = sf.TopK(CANDIDATES.forward, CANDIDATES.backward, log_partition=partition, beta=5.0)
+    assert_same(refine(given, method=sf.Product(beta=5.0)), refine(given))
+    assert_same(refine(given, method=sf.Product(beta=7.0)), refine(method=sf.Product(beta=7.0)))
 
 
 def test_torch_candidates_keep_the_integer_type_that_torch_indexes_with():

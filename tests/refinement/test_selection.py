@@ -47,16 +47,16 @@ def test_a_threshold_on_mutual_pairs_must_be_exceeded():
 
 
 def test_uni_takes_every_source_whose_best_candidate_is_above_the_threshold():
-    assert as_dict(select("uni", FORWARD, None, 0.55, NO_SEEDS)) == {(0, 0): 0.9, (1, 1): 0.6}
-    assert as_dict(select("uni", FORWARD, BACKWARD, 0.5, NO_SEEDS)) == {(0, 0): 0.9, (1, 1): 0.6}
+    assert as_dict(select("forward", FORWARD, None, 0.55, NO_SEEDS)) == {(0, 0): 0.9, (1, 1): 0.6}
+    assert as_dict(select("forward", FORWARD, BACKWARD, 0.5, NO_SEEDS)) == {(0, 0): 0.9, (1, 1): 0.6}
 
 
 def test_uni_backward_takes_every_target_whose_best_candidate_is_above_the_threshold():
-    assert as_dict(select("uni_backward", FORWARD, BACKWARD, 0.55, NO_SEEDS)) == {(2, 1): 0.8, (1, 2): 0.7}
+    assert as_dict(select("backward", FORWARD, BACKWARD, 0.55, NO_SEEDS)) == {(2, 1): 0.8, (1, 2): 0.7}
 
 
 def test_bi_takes_what_either_direction_takes_once_with_the_larger_probability():
-    assert as_dict(select("bi", FORWARD, BACKWARD, 0.35, NO_SEEDS)) == {
+    assert as_dict(select("either", FORWARD, BACKWARD, 0.35, NO_SEEDS)) == {
         (0, 0): 0.9,
         (1, 1): 0.6,
         (1, 2): 0.7,
@@ -70,23 +70,23 @@ def test_none_takes_nothing_in_the_shape_of_pairs():
 
 
 def test_pairs_come_in_increasing_order_of_the_source():
-    pairs, _ = select("bi", FORWARD, BACKWARD, 0.0, NO_SEEDS)
+    pairs, _ = select("either", FORWARD, BACKWARD, 0.0, NO_SEEDS)
     assert pairs.tolist() == [[0, 0], [1, 1], [1, 2], [2, 1]]
 
 
-@pytest.mark.parametrize("strategy", ["mutual", "uni", "uni_backward", "bi"])
+@pytest.mark.parametrize("strategy", ["mutual", "forward", "backward", "either"])
 def test_pairs_that_touch_a_seed_are_never_selected(strategy):
     found = as_dict(select(strategy, FORWARD, BACKWARD, 0.0, np.array([[0, 2]])))
     assert found and all(source != 0 and target != 2 for source, target in found)
 
 
-@pytest.mark.parametrize("strategy", ["uni", "uni_backward", "bi"])
+@pytest.mark.parametrize("strategy", ["forward", "backward", "either"])
 def test_threshold_strategies_need_a_threshold(strategy):
     with pytest.raises(ValueError, match=f"select='{strategy}' needs a threshold"):
         select(strategy, FORWARD, BACKWARD, None, NO_SEEDS)
 
 
-@pytest.mark.parametrize("strategy", ["mutual", "uni_backward", "bi"])
+@pytest.mark.parametrize("strategy", ["mutual", "backward", "either"])
 def test_strategies_of_both_directions_need_both(strategy):
     with pytest.raises(ValueError, match=f"select='{strategy}' needs candidates in both directions"):
         select(strategy, FORWARD, None, 0.5, NO_SEEDS)

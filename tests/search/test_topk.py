@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import stea_fast as sf
 from stea_fast import _backends
+from stea_fast._util.array_ops import ops_of
 from stea_fast.refinement.temperature import log_sum_exp
 from stea_fast.search import exact
-from stea_fast.search.array_ops import NumpyOps, TorchOps
 from stea_fast.search.engines import cpu
 
 EXACT = ["native", "numba", "torch", "faiss", "reference"]
@@ -227,11 +227,10 @@ def test_rows_that_single_precision_cannot_settle_do_not_depend_on_blocks(engine
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_equal_rows_are_of_one_kind(library):
     values = np.array([[1, 2], [0, 2], [1, 2], [0, 0], [0, 2]], dtype=np.float32)
-    ops = NumpyOps()
     if library == "torch":
         torch = pytest.importorskip("torch")
-        values, ops = torch.from_numpy(values), TorchOps("cpu")
-    first, kind = (np.asarray(found) for found in ops.distinct(values))
+        values = torch.from_numpy(values)
+    first, kind = (np.asarray(found) for found in ops_of(values).distinct(values))
     assert len(first) == 3 and kind[0] == kind[2] and kind[1] == kind[4] and len(set(kind.tolist())) == 3
     np.testing.assert_array_equal(np.asarray(values)[first[kind]], np.asarray(values))
 

@@ -53,10 +53,11 @@ class Learner:
         self.sides, self.epochs = [state["one"], state["two"]], state["epochs"]
 
 
-def training(pair, folder, **options):
-    stop_after = options.pop("stop_after", None)
-    options.setdefault("schedule", sf.Schedule(thresholds=[0.0]))  # a learner of random vectors is never sure
-    return sf.SelfTraining(pair, Learner(pair, stop_after), rounds=ROUNDS, checkpoint=folder, **options)
+def training(pair, folder, *, stop_after=None, start_rounds=0, **options):
+    schedule = sf.Schedule(thresholds=[0.0])  # a learner of random vectors is never sure
+    method = sf.Stea(refinement=schedule, start_rounds=start_rounds)
+    learner = Learner(pair, stop_after)
+    return sf.SelfTraining(pair, learner, method=method, rounds=ROUNDS, checkpoint=folder, **options)
 
 
 @pytest.mark.parametrize("stop_after", [4, 6, 8])
@@ -95,9 +96,8 @@ def small_pair():
 def real_training(pair, folder):
     """A trained encoder: weights, dropout masks and negatives depend on every random number before them."""
     options = {"dim": 8, "num_negatives": 300}
-    return sf.SelfTraining(
-        pair, "dual_amn", rounds=ROUNDS, first_epochs=40, round_epochs=40, encoder_options=options, checkpoint=folder
-    )
+    encoder = sf.EncoderConfig(name="dual_amn", options=options, first_epochs=40, round_epochs=40)
+    return sf.SelfTraining(pair, encoder, rounds=ROUNDS, checkpoint=folder)
 
 
 def start(run, folder):
@@ -127,6 +127,7 @@ def uninterrupted(pair):
     return real_training(pair, None).run(), time.perf_counter() - begin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", np.random.default_rng(0).uniform(size=4).round(3).tolist())
 def test_a_run_killed_at_a_random_moment_ends_in_the_same_bits(pair, uninterrupted, tmp_path, share):
     expected, seconds = uninterrupted
@@ -136,6 +137,7 @@ def test_a_run_killed_at_a_random_moment_ends_in_the_same_bits(pair, uninterrupt
     assert_same_bits(real_training(pair, tmp_path).run(), expected)
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_in_the_same_bits(pair, tmp_path):
     path = tmp_path / module.NAME
     for _ in range(2):
@@ -152,7 +154,7 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(pair, tmp_path):
 def test_a_checkpoint_of_something_else_is_refused(pair, tmp_path, monkeypatch):
     training(pair, tmp_path).run()
     with pytest.raises(sf.CheckpointError, match="of another settings"):
-        training(pair, tmp_path, csls=3).run()
+        training(pair, tmp_path, search=sf.SearchConfig(csls=3)).run()
     with pytest.raises(sf.CheckpointError, match="of another data"):
         training(sf.synthetic_pair(300, seed=6, seed_fraction=0.1), tmp_path).run()
     monkeypatch.setattr(module, "__version__", "99")
@@ -193,6 +195,7 @@ except sf.CheckpointError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_during_a_run_leaves_the_last_good_checkpoint(pair, tmp_path):
     pytest.importorskip("resource", reason="this system has no limits of file sizes")
     code = FULL_DISK.format(tests=os.path.dirname(__file__), folder=str(tmp_path))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import stea_fast as sf
 from stea_fast.encoders import demo
-from stea_fast.selftraining.loop import METHODS
+from stea_fast.selftraining.methods import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +30,6 @@ class Stand:
         self.trained_on.append((np.array(pairs), epochs))
 
     def embeddings(self):
-        from dataclasses import replace
-
         return demo.encode(replace(self.pair, train=self.trained_on[-1][0]))
 
 
@@ -45,8 +45,8 @@ def test_self_training_finds_more_than_the_seeds_alone(pair):
 
 def test_the_encoder_begins_with_the_pairs_that_propagation_found(pair):
     encoder = Stand(pair)
-    schedule = sf.Schedule(thresholds=[0.3])
-    result = sf.SelfTraining(pair, encoder, rounds=3, start_rounds=2, first_epochs=7, schedule=schedule).run()
+    method = sf.Stea(refinement=sf.Schedule(thresholds=[0.3]), start_rounds=2, first_epochs=7)
+    result = sf.SelfTraining(pair, encoder, rounds=3, method=method).run()
     (first, epochs), (later, later_epochs) = encoder.trained_on
     assert len(first) == len(pair.train) + result.history[1].num_pairs > len(pair.train)
     assert len(later) == len(pair.train) + result.history[2].num_pairs
@@ -56,10 +56,10 @@ def test_the_encoder_begins_with_the_pairs_that_propagation_found(pair):
 
 def test_the_last_round_is_the_encoder_s_whatever_the_number_of_rounds(pair):
     encoder = Stand(pair)
-    sf.SelfTraining(pair, encoder, rounds=1, start_rounds=5).run()
+    sf.SelfTraining(pair, encoder, rounds=1, method=sf.Stea(start_rounds=5)).run()
     assert len(encoder.trained_on) == 1
     supervised = Stand(pair)
-    sf.SelfTraining(pair, supervised, method="supervised", start_rounds=5).run()
+    sf.SelfTraining(pair, supervised, method="supervised", preset="full").run()  # whose own method has start rounds
     np.testing.assert_array_equal(supervised.trained_on[0][0], pair.train)
 
 
@@ -76,7 +76,10 @@ def test_every_round_trains_on_the_seeds_and_the_pairs_of_the_round_before(pair)
     encoder = Stand(pair)
     seen = []
     schedule = sf.Schedule(thresholds=[0.1, 0.99])  # no two rounds find the same pairs, which would end the run
-    result = sf.SelfTraining(pair, encoder, rounds=2, round_epochs=7, schedule=schedule, callbacks=[seen.append]).run()
+    config = sf.SelfTrainingConfig(
+        encoder=sf.EncoderConfig(round_epochs=7), method=sf.Stea(refinement=schedule), rounds=2
+    )
+    result = sf.SelfTraining(pair, encoder, preset=config, callbacks=[seen.append]).run()
     assert [epochs for _, epochs in encoder.trained_on] == [1, 7, 7]
     np.testing.assert_array_equal(encoder.trained_on[0][0], pair.train)
     for (pairs, _), record in zip(encoder.trained_on[1:], seen, strict=False):
@@ -102,8 +105,6 @@ def test_the_history_holds_quality_time_and_memory(pair):
 
 
 def test_without_test_links_there_is_nothing_to_measure(pair):
-    from dataclasses import replace
-
     blind = replace(pair, test=pair.train[:0], links=pair.train)
     result = run(blind, rounds=1)
     assert result.history[-1].metrics == {}
@@ -111,21 +112,22 @@ def test_without_test_links_there_is_nothing_to_measure(pair):
 
 
 def test_it_stops_when_the_pairs_have_settled(pair):
-    assert len(run(pair, rounds=50, tolerance=0.5).history) < 10
+    config = replace(sf.preset("fast"), rounds=50, tolerance=0.5)
+    assert len(run(pair, preset=config).history) < 10
 
 
 def test_held_out_seeds_are_not_trained_on(pair):
     encoder = Stand(pair)
-    sf.SelfTraining(pair, encoder, rounds=0, validation=0.25).run()
+    sf.SelfTraining(pair, encoder, preset=replace(sf.preset("fast"), rounds=0, validation=0.25)).run()
     trained = encoder.trained_on[0][0]
     assert len(trained) == len(pair.train) - len(pair.train) // 4
 
 
-def test_options_of_refine_are_passed_on(pair):
-    result = run(pair, rounds=1, refine_options={"paper": True})
-    assert result.refinement.sweeps == 1
-    with pytest.raises(TypeError, match="no option colour"):
-        run(pair, refine_options={"colour": "red"})
+def test_the_refinement_of_the_method_is_used(pair):
+    result = run(pair, rounds=1, method=sf.Stea(refinement="paper"))
+    assert result.refinement.sweeps == 1 and result.refinement.forward.support is None
+    with pytest.raises(TypeError, match="Stea\\(\\) has no option 'colour'"):
+        run(pair, method=sf.Stea(colour="red"))
 
 
 def test_a_refiner_is_a_step_of_anyone_s_loop(pair):
@@ -140,5 +142,7 @@ def test_a_refiner_is_a_step_of_anyone_s_loop(pair):
 def test_bad_options_are_named(pair):
     with pytest.raises(ValueError, match="method must be one of"):
         sf.SelfTraining(pair, Stand(pair), method="magic")
-    with pytest.raises(ValueError, match="unknown encoder 'bert'"):
+    with pytest.raises(ValueError, match=r"encoder must be one of .*; got 'bert'"):
         sf.SelfTraining(pair, "bert")
+    with pytest.raises(ValueError, match="unknown encoder 'bert'"):
+        sf.SelfTraining(pair, sf.EncoderConfig(name="bert"))

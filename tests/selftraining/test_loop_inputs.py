@@ -11,7 +11,7 @@ import stea_fast as sf
 from stea_fast import encoders
 from stea_fast.encoders.base import TrainingError
 from stea_fast.selftraining import checkpoint
-from stea_fast.selftraining.loop import METHODS
+from stea_fast.selftraining.methods import METHODS
 
 SMALL = {
     "propagation": {"dim": 16, "relation_dim": 4},
@@ -31,8 +31,8 @@ def pair():
 def training(pair, encoder="propagation", **options):
     if encoder != "propagation":
         pytest.importorskip("torch", reason="the trained encoders need PyTorch")
-    settings = {"rounds": 1, "first_epochs": 2, "round_epochs": 2, "encoder_options": SMALL[encoder]}
-    return sf.SelfTraining(pair, encoder, **{**settings, **options})
+    config = sf.EncoderConfig(name=encoder, options=SMALL[encoder], first_epochs=2, round_epochs=2)
+    return sf.SelfTraining(pair, config, **{"rounds": 1, **options})
 
 
 @pytest.mark.parametrize("encoder", encoders.NAMES)

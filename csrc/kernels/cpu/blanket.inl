@@ -58,9 +58,41 @@ static inline void visit_groups(const BlanketArgs& args, const BlanketScratch& s
         for (uint32_t place = hit.place; place > 0; place = neighborhood.heads.data[block_before(place)].earlier) {
             for (uint32_t n = block_before(place) * kBlock; n < place; ++n) {
                 const uint32_t node = neighborhood.nodes.data[n].key;
-                visit(scratch.group_of.data[node], strength_of(args.relations, scratch.shift.data[node], relation));
+                visit(scratch.group_of.data[node],
+                      strength_at_shift(args.relations, scratch.shift.data[node], relation));
             }
         }
+    }
+}
+
+// Collects in product[group] what "e is the candidate, with this weight" says, of every group that it reaches: all
+// statements, or the strongest. Returns the number of groups.
+static int64_t reach_groups(const BlanketArgs& args, BlanketScratch& scratch, int64_t position, double weight) {
+    const bool by_neighbor = args.witnesses == Witnesses::kNeighbor;
+    int64_t num_reached = 0;
+    visit_groups(args, scratch, position, [&](int32_t group, Strength strength) {
+        const double both = factor(strength.source, weight) * factor(strength.target, weight);
+        if (both == 1.0) return;  // no evidence: an untouched product must mean an unlisted group
+        double& product = scratch.product.data[group];
+        if (product == 1.0) scratch.reached.data[num_reached++] = group;
+        product = !by_neighbor ? product * both : both < product ? both : product;
+    });
+    return num_reached;
+}
+
+// The share of one of the row's beliefs in the evidence of its neighbours.
+static void remove_share(const BlanketArgs& args, BlanketScratch& scratch, int64_t position, double weight) {
+    if (args.witnesses == Witnesses::kStatement) {
+        visit_groups(args, scratch, position, [&](int32_t group, Strength strength) {
+            scratch.rest.data[group] += std::log(factor(strength.source, weight) * factor(strength.target, weight));
+        });
+        return;
+    }
+    const int64_t num_reached = reach_groups(args, scratch, position, weight);
+    for (int64_t i = 0; i < num_reached; ++i) {
+        const int32_t group = scratch.reached.data[i];
+        scratch.rest.data[group] += std::log(scratch.product.data[group]);
+        scratch.product.data[group] = 1.0;
     }
 }
 
@@ -69,10 +101,7 @@ static inline void visit_groups(const BlanketArgs& args, const BlanketScratch& s
 static double remove_own_share(const BlanketArgs& args, int64_t row, int64_t groups, BlanketScratch& scratch) {
     const int64_t first = args.beliefs.indptr[row];
     for (int64_t b = 0; b < args.beliefs.indptr[row + 1] - first; ++b) {
-        const double weight = args.beliefs.weights[first + b];
-        visit_groups(args, scratch, b, [&](int32_t group, Strength strength) {
-            scratch.rest.data[group] += std::log(factor(strength.source, weight) * factor(strength.target, weight));
-        });
+        remove_share(args, scratch, b, args.beliefs.weights[first + b]);
     }
     double base = 0.0;
     for (int64_t g = 0; g < groups; ++g) {
@@ -85,14 +114,7 @@ static double remove_own_share(const BlanketArgs& args, int64_t row, int64_t gro
 
 // What "e is the candidate" adds to the compatibility of the neighbours.
 static double candidate_gain(const BlanketArgs& args, int64_t position, BlanketScratch& scratch) {
-    int64_t num_reached = 0;
-    visit_groups(args, scratch, position, [&](int32_t group, Strength strength) {
-        const double both = factor(strength.source, 1.0) * factor(strength.target, 1.0);
-        if (both == 1.0) return;  // no evidence: an untouched product must mean an unlisted group
-        double& product = scratch.product.data[group];
-        if (product == 1.0) scratch.reached.data[num_reached++] = group;
-        product *= both;
-    });
+    const int64_t num_reached = reach_groups(args, scratch, position, 1.0);
     double gain = 0.0;
     for (int64_t i = 0; i < num_reached; ++i) {
         const int32_t group = scratch.reached.data[i];

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,53 +38,81 @@ Idle& idle_threads() {
 
 }  // namespace
 
-// One thread, from its first call on.
+// One thread, from its first call on. It is on the list of the idle ones exactly while it has no crew.
 struct Helper {
-    Crew* crew;
+    Crew* crew;  // guarded by the mutex of the idle threads
     int worker;
     std::condition_variable wake;
 
     void serve(Idle& idle) {
-        do {
+        std::unique_lock<std::mutex> lock(idle.mutex);
+        while (wake.wait_for(lock, kPatience, [this] { return crew != nullptr; })) {
+            begin();
+            lock.unlock();
             crew->work_(worker);
-        } while (next_call(idle));
+            lock.lock();
+            // Idle before the crew hears of the end: its next call finds this thread.
+            idle.helpers.push_back(this);
+            if (--crew->running_ == 0) crew->done_.notify_one();
+            crew = nullptr;
+        }
+        idle.helpers.erase(std::find(idle.helpers.begin(), idle.helpers.end(), this));
     }
 
-    // Idle before the crew hears of the end: its next call finds this thread.
-    bool next_call(Idle& idle) {
-        std::unique_lock<std::mutex> lock(idle.mutex);
-        idle.helpers.push_back(this);
-        if (--crew->running_ == 0) crew->done_.notify_one();
-        crew = nullptr;
-        if (wake.wait_for(lock, kPatience, [this] { return crew != nullptr; })) return true;
-        idle.helpers.erase(std::find(idle.helpers.begin(), idle.helpers.end(), this));
-        return false;
+    void begin() {
+        std::vector<Helper*>& waiting = crew->not_begun_;
+        waiting.erase(std::find(waiting.begin(), waiting.end(), this));
+        ++crew->running_;
     }
 };
 
+namespace {
+
+// A new thread that will find its crew, or nothing where the system gives no more threads.
+Helper* start_thread(Idle& idle, Crew* crew, int worker) {
+    try {
+        std::unique_ptr<Helper> helper(new Helper{crew, worker, {}});
+        std::thread([&idle, raw = helper.get()] {
+            const std::unique_ptr<Helper> owned(raw);
+            owned->serve(idle);
+        }).detach();
+        return helper.release();
+    } catch (const std::exception&) {  // no more threads, or no memory for one
+        return nullptr;
+    }
+}
+
+}  // namespace
+
 Crew::Crew(int helpers, const std::function<void(int worker)>& work) : work_(work) {
+    if (helpers <= 0) return;
+    not_begun_.reserve(static_cast<size_t>(helpers));
     Idle& idle = idle_threads();
     const std::lock_guard<std::mutex> lock(idle.mutex);
     for (int worker = 1; worker <= helpers; ++worker) {
-        if (!idle.helpers.empty()) {
-            Helper& helper = *idle.helpers.back();
-            idle.helpers.pop_back();
-            helper.crew = this;
-            helper.worker = worker;
-            helper.wake.notify_one();
+        Helper* helper = nullptr;
+        if (idle.helpers.empty()) {
+            helper = start_thread(idle, this, worker);
+            if (helper == nullptr) return;
         } else {
-            try {
-                std::thread([this, worker, &idle] { Helper{this, worker, {}}.serve(idle); }).detach();
-            } catch (const std::system_error&) {
-                return;
-            }
+            helper = idle.helpers.back();
+            idle.helpers.pop_back();
+            helper->crew = this;
+            helper->worker = worker;
+            helper->wake.notify_one();
         }
-        ++running_;
+        not_begun_.push_back(helper);
     }
 }
 
 void Crew::join() {
-    std::unique_lock<std::mutex> lock(idle_threads().mutex);
+    Idle& idle = idle_threads();
+    std::unique_lock<std::mutex> lock(idle.mutex);
+    for (Helper* helper : not_begun_) {
+        helper->crew = nullptr;
+        idle.helpers.push_back(helper);
+    }
+    not_begun_.clear();
     done_.wait(lock, [this] { return running_ == 0; });
 }
 

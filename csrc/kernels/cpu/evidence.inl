@@ -1,6 +1,3 @@
-typedef float Quad __attribute__((vector_size(4 * sizeof(float))));
-typedef double Lanes __attribute__((vector_size(4 * sizeof(double))));
-
 // x of four visits, source and target side: those of visits 0 and 2, then those of 1 and 3.
 struct Block {
     Quad even;
@@ -54,7 +51,7 @@ static inline Block block_with_defaults(const RelationTableView& table, const No
     Block block = {};
     for (uint32_t i = 0; i < kBlock; ++i) {
         if (nodes[i].weight == 0.0f) continue;
-        const Strength strength = strength_of(table, nodes[i].key / 2, relation);
+        const Strength strength = strength_at_shift(table, nodes[i].key / 2, relation);
         Quad& half = i % 2 == 0 ? block.even : block.odd;
         half[i / 2 * 2] = strength.source * nodes[i].weight;
         half[i / 2 * 2 + 1] = strength.target * nodes[i].weight;
@@ -81,7 +78,55 @@ static inline Lanes factors(Quad x) {
 #endif
 }
 
-typedef int64_t Bits __attribute__((vector_size(sizeof(Lanes))));
+static inline Lanes smaller(Lanes a, Lanes b) {
+#ifdef __AVX2__
+    return _mm256_min_pd(a, b);
+#else
+    const Bits of_a = a < b;
+    return (Lanes)(((Bits)a & of_a) | ((Bits)b & ~of_a));
+#endif
+}
+
+static inline Quad larger(Quad a, Quad b) {
+#ifdef __SSE2__
+    return _mm_max_ps(a, b);
+#else
+    const Truths of_a = a > b;
+    return (Quad)(((Truths)a & of_a) | ((Truths)b & ~of_a));
+#endif
+}
+
+// The strongest statement of each of four witnesses: the product of its two factors, and the sum of its two x.
+struct Strongest {
+    Lanes factor = {1.0, 1.0, 1.0, 1.0};
+    Quad x = {};
+
+    inline void take(Lanes other_factor, Quad other_x) {
+        factor = smaller(factor, other_factor);
+        x = larger(x, other_x);
+    }
+
+    inline void take(const Block& block) {
+#ifdef __SSE2__
+        const Quad source = _mm_shuffle_ps(block.even, block.odd, _MM_SHUFFLE(2, 0, 2, 0));
+        const Quad target = _mm_shuffle_ps(block.even, block.odd, _MM_SHUFFLE(3, 1, 3, 1));
+#else
+        const Quad source = {block.even[0], block.even[2], block.odd[0], block.odd[2]};
+        const Quad target = {block.even[1], block.even[3], block.odd[1], block.odd[3]};
+#endif
+        take(factors(source) * factors(target), source + target);
+    }
+
+    // Where all four speak of the same witness.
+    inline Strongest of_one_witness() const {
+        const auto least = [](double a, double b) { return a < b ? a : b; };
+        const auto most = [](float a, float b) { return a > b ? a : b; };
+        Strongest one;
+        one.factor[0] = least(least(factor[0], factor[1]), least(factor[2], factor[3]));
+        one.x[0] = most(most(x[0], x[1]), most(x[2], x[3]));
+        return one;
+    }
+};
 
 constexpr double kLogOf2 = 0.693147180559945309;
 
@@ -92,7 +137,14 @@ struct Product {
     Lanes even = {1.0, 1.0, 1.0, 1.0};
     Lanes odd = {1.0, 1.0, 1.0, 1.0};
     Quad sum = {};
+    Truths minus_count = {};  // of the witnesses
     double taken_out = 0.0;
+
+    inline void add(const Strongest& strongest) {
+        minus_count += strongest.x > 0.0f;  // true is -1
+        sum += strongest.x;
+        even *= strongest.factor;
+    }
 
     inline void add(const Block& x) {
         sum += x.even + x.odd;
@@ -115,6 +167,8 @@ struct Product {
         return (both[0] * both[1]) * (both[2] * both[3]);
     }
 
+    inline int32_t count() const { return -((minus_count[0] + minus_count[1]) + (minus_count[2] + minus_count[3])); }
+
     inline double sum_of_all() const { return static_cast<double>((sum[0] + sum[1]) + (sum[2] + sum[3])); }
 };
 
@@ -133,6 +187,50 @@ static inline void multiply_hits(const RelationTableView& table, const Neighborh
                                   : block_of(slots, nodes, hit.relation));
             if (__builtin_expect(--left == 0, 0)) product.take_out(), left = Product::kMostBlocks;
         } while (place > 0);
+    }
+}
+
+// The same for witnesses that are pairs of neighbours: the edges of the candidate that lead to one n' are a run of
+// hits, and every block of nodes meets the whole run before its factors are multiplied.
+template <bool kDefaults>
+static inline Strongest strongest_of_run(const RelationTableView& table, const Node* nodes, HitRange run) {
+    Strongest strongest;
+    for (const Hit& hit : run) {
+        strongest.take(kDefaults ? block_with_defaults(table, nodes, hit.relation)
+                                 : block_of(table.slots + table.rank[hit.relation], nodes, hit.relation));
+    }
+    return strongest;
+}
+
+static inline HitRange first_run(HitRange hits) {
+    const Hit* end = hits.first + 1;
+    while (end < hits.last && end->place == hits.first->place) ++end;
+    return {hits.first, end};
+}
+
+template <bool kDefaults>
+static inline void multiply_witnesses(const RelationTableView& table, const NeighborhoodScratch& scratch, HitRange hits,
+                                      Product& product) {
+    int32_t left = Product::kMostBlocks;
+    while (hits.first < hits.last) {
+        const HitRange run = first_run(hits);
+        Strongest group;
+        uint32_t place = run.first->place;
+        do {
+            const uint32_t block = block_before(place);
+            const uint32_t earlier = scratch.heads.data[block].earlier;
+            Strongest four = strongest_of_run<kDefaults>(table, scratch.nodes.data + block * kBlock, run);
+            place = earlier & kPlace;
+            if (__builtin_expect(earlier & kGroup, 0)) {
+                group.take(four.factor, four.x);
+                if (earlier & kGroupGoesOn) continue;
+                four = group.of_one_witness();
+                group = Strongest();
+            }
+            product.add(four);
+            if (__builtin_expect(--left == 0, 0)) product.take_out(), left = Product::kMostBlocks;
+        } while (place > 0);
+        hits.first = run.last;
     }
 }
 
@@ -163,42 +261,68 @@ static void total(const EvidenceScratch& scratch, int64_t k, float* evidence) {
     }
 }
 
-template <bool kDefaults>
-static void evidence_of_candidates(const RelationTableView& table, EvidenceScratch& scratch, int64_t k,
-                                   float* evidence) {
+template <bool kDefaults, bool kByNeighbor>
+static void evidence_of_candidates(const EvidenceArgs& args, EvidenceScratch& scratch, int64_t place) {
+    const int64_t k = args.candidates.k;
     const int64_t padded = (k + kBlock - 1) / kBlock * kBlock;
     scratch.products.reserve(padded);
     scratch.taken_out.reserve(padded);
     scratch.sums.reserve(padded);
     for (int64_t c = 0; c < padded; ++c) {
         Product product;
-        if (c < k) multiply_hits<kDefaults>(table, scratch.neighborhood, hits_of(scratch.neighborhood, c), product);
+        if (c < k) {
+            const HitRange hits = hits_of(scratch.neighborhood, c);
+            constexpr auto multiply = kByNeighbor ? multiply_witnesses<kDefaults> : multiply_hits<kDefaults>;
+            multiply(args.relations, scratch.neighborhood, hits, product);
+            if (kByNeighbor && args.witness_count != nullptr) args.witness_count[place + c] = product.count();
+        }
         scratch.products.data[c] = product.all();
         scratch.sums.data[c] = product.sum_of_all();
         scratch.taken_out.data[c] = product.taken_out;
     }
-    total(scratch, k, evidence);
+    total(scratch, k, args.evidence + place);
 }
 
-void evidence_row(const EvidenceArgs& args, EvidenceScratch& owned, int64_t row) {
-    NeighborhoodScratch& scratch = owned.neighborhood;
-    const int64_t k = args.candidates.k;
-    const int32_t* candidates = args.candidates.indices + (row - args.rows.begin) * k;
-    float* evidence = args.evidence + (row - args.rows.begin) * k;
-    if (row + 1 < args.rows.end) prefetch_edges(args.target, candidates + k, k);
+// Files the row's neighbourhood; with kByNeighbor, what several edges say of one neighbour in groups.
+template <bool kByNeighbor>
+static void file_row(const EvidenceArgs& args, NeighborhoodScratch& scratch, int64_t row) {
     const int64_t begin = args.source.indptr[row];
     const int64_t end = args.source.indptr[row + 1];
     const Edge* edges = args.source.edges;
+    const uint32_t* shift = args.relations.shift;
     scratch.reserve_nodes(count_beliefs(args.beliefs, edges + begin, edges + end));
     for (int64_t j = begin; j < end; ++j) {
         prefetch_beliefs(args.source, args.beliefs, j);
-        file_beliefs(scratch, args.beliefs, edges[j].neighbor, 2 * args.relations.shift[edges[j].relation]);
+        if (kByNeighbor && j + 1 < end && edges[j + 1].neighbor == edges[j].neighbor) {
+            const int64_t first = j;
+            while (j + 1 < end && edges[j + 1].neighbor == edges[j].neighbor) ++j;
+            file_groups_of_neighbor(scratch, args.beliefs, edges + first, edges + j + 1, shift);
+        } else {
+            file_beliefs(scratch, args.beliefs, edges[j].neighbor, 2 * shift[edges[j].relation]);
+        }
     }
-    find_hits(args.target, scratch, candidates, k);
+}
+
+template <bool kByNeighbor>
+static void evidence_row_of(const EvidenceArgs& args, EvidenceScratch& scratch, int64_t row) {
+    const int64_t k = args.candidates.k;
+    const int64_t place = (row - args.rows.begin) * k;
+    const int32_t* candidates = args.candidates.indices + place;
+    if (row + 1 < args.rows.end) prefetch_edges(args.target, candidates + k, k);
+    file_row<kByNeighbor>(args, scratch.neighborhood, row);
+    find_hits(args.target, scratch.neighborhood, candidates, k);
     if (args.relations.has_defaults) {
-        evidence_of_candidates<true>(args.relations, owned, k, evidence);
+        evidence_of_candidates<true, kByNeighbor>(args, scratch, place);
     } else {
-        evidence_of_candidates<false>(args.relations, owned, k, evidence);
+        evidence_of_candidates<false, kByNeighbor>(args, scratch, place);
     }
-    forget_row(scratch);
+    forget_row(scratch.neighborhood);
+}
+
+void evidence_row(const EvidenceArgs& args, EvidenceScratch& scratch, int64_t row) {
+    if (args.witnesses == Witnesses::kNeighbor) {
+        evidence_row_of<true>(args, scratch, row);
+    } else {
+        evidence_row_of<false>(args, scratch, row);
+    }
 }

@@ -91,6 +91,29 @@ static inline void file_beliefs(NeighborhoodScratch& scratch, const BeliefsView&
     scratch.num_places = static_cast<uint32_t>(top);
 }
 
+// Files the beliefs of one neighbour to which several edges lead, so that the nodes of each pair (n, n') have blocks of
+// their own: a place that ends a block makes the next node begin one. The keys are twice the shifts of the relations.
+static void file_groups_of_neighbor(NeighborhoodScratch& scratch, const BeliefsView& beliefs, const Edge* first,
+                                    const Edge* last, const uint32_t* shift) {
+    const auto end_of_block = [](uint32_t place) { return (place + kBlock - 1) / kBlock * kBlock; };
+    uint32_t top = scratch.num_places;
+    for (int64_t b = beliefs.indptr[first->neighbor]; b < beliefs.indptr[first->neighbor + 1]; ++b) {
+        const auto target = static_cast<uint32_t>(beliefs.targets[b]);
+        uint32_t earlier = end_of_block(scratch.place_of.data[target]) | kGroup;
+        for (const Edge* edge = first; edge < last; top += kBlock) {
+            scratch.heads.data[top / kBlock] = BlockHead{earlier, target};
+            for (uint32_t i = 0; i < kBlock; ++i) {
+                scratch.nodes.data[top + i] =
+                    edge < last ? Node{2 * shift[edge->relation], beliefs.weights[b]} : Node{0, 0.0f};
+                edge += edge < last;
+            }
+            earlier = (top + kBlock) | kGroup | kGroupGoesOn;
+        }
+        scratch.place_of.data[target] = top;
+    }
+    scratch.num_places = top;
+}
+
 static void forget_row(NeighborhoodScratch& scratch) {
     for (uint32_t block = 1; block < scratch.num_places / kBlock; ++block) {
         scratch.place_of.data[scratch.heads.data[block].target] = 0;
@@ -129,7 +152,7 @@ static int64_t search_edges(const Edge* edges, int64_t begin, int64_t end, const
     int64_t found = 0;
     for (uint32_t block = 1; block < scratch.num_places / kBlock; ++block) {
         const BlockHead head = scratch.heads.data[block];
-        if (head.earlier != 0) continue;  // not the first of its target
+        if ((head.earlier & kPlace) != 0) continue;  // not the first of its target
         const auto wanted = static_cast<int32_t>(head.target);
         for (int64_t j = lower_bound(edges, begin, end, wanted); j < end && edges[j].neighbor == wanted; ++j) {
             hits[found++] = Hit{scratch.place_of.data[wanted], edges[j].relation};
@@ -190,7 +213,7 @@ static inline HitRange hits_of(const NeighborhoodScratch& scratch, int64_t index
     return {hits + (index == 0 ? 0 : scratch.hits_end.data[index - 1]), hits + scratch.hits_end.data[index]};
 }
 
-static inline Strength strength_of(const RelationTableView& table, uint32_t shift, int32_t target_relation) {
+static inline Strength strength_at_shift(const RelationTableView& table, uint32_t shift, int32_t target_relation) {
     const PairSlot& slot = table.slots[shift + table.rank[target_relation]];
     if (slot.relation == target_relation) return slot.strength;
     return Strength{table.source_default[table.relation_at[shift]], table.target_default[target_relation]};

@@ -31,9 +31,14 @@ struct Node {
 constexpr uint32_t kBlock = 4;
 
 struct BlockHead {
-    uint32_t earlier;  // place after the block of the same target that was filled before, or 0
+    uint32_t earlier;  // place after the block of the same target that was filled before, or 0; and the marks below
     uint32_t target;
 };
+
+// Marks in the bits of `earlier` that no place needs.
+constexpr uint32_t kGroup = 1u << 31;          // all nodes of the block are of one pair (n, n')
+constexpr uint32_t kGroupGoesOn = 1u << 30;    // and so is the earlier block, of the same pair
+constexpr uint32_t kPlace = kGroupGoesOn - 1;  // the place itself
 
 // An edge (r', n') of a candidate whose n' is filed.
 struct Hit {

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "lanes.h"
 #include "tier.h"
 
 namespace stea {
@@ -15,7 +16,7 @@ namespace STEA_TIER {
 namespace {
 
 #include "neighborhood.inl"
-// The kernels of the tier, each on the helpers above.
+// The kernels of the tier: each stands on the helpers above, and none on another.
 #include "blanket.inl"
 #include "evidence.inl"
 #include "proposals.inl"

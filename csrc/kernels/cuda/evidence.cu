@@ -48,31 +48,81 @@ __device__ double fact_evidence(const EvidenceArgs& args, const Edge& fact, cons
            static_cast<double>(minus_log_factor(strength.target, weight));
 }
 
-// Threads `first`, `first + stride`, ... each take edges of the candidate and look up whom they lead to.
-__device__ double walk_candidate(const EvidenceArgs& args, const BeliefTable& table, const Edge* row_edges,
-                                 EdgeSpan candidate, int64_t first, int64_t stride) {
+// Evidence and number of witnesses.
+struct Tally {
     double sum = 0.0;
-    for (int64_t j = first; j < candidate.size; j += stride) {
-        const Edge edge = candidate.begin[j];
-        table.for_each(edge.neighbor, [&](uint32_t fact) { sum += fact_evidence(args, row_edges[fact], edge); });
+    int32_t count = 0;
+
+    __device__ void add(double share) {
+        sum += share;
+        count += share > 0.0 ? 1 : 0;
     }
-    return sum;
+};
+
+__device__ bool is_first_of_run(const EdgeSpan& edges, int64_t at) {
+    return at == 0 || edges.begin[at - 1].neighbor != edges.begin[at].neighbor;
+}
+
+// The edge after the last one that leads where the edge `at` does.
+__device__ int64_t end_of_run(const EdgeSpan& edges, int64_t at) {
+    int64_t end = at + 1;
+    while (end < edges.size && edges.begin[end].neighbor == edges.begin[at].neighbor) ++end;
+    return end;
+}
+
+// The strongest of the statements about one pair of neighbours, given the first edges of both runs.
+__device__ double witness_evidence(const EvidenceArgs& args, EdgeSpan row, EdgeSpan candidate, int64_t fact,
+                                   int64_t target_fact) {
+    const int64_t end = end_of_run(row, fact), target_end = end_of_run(candidate, target_fact);
+    double strongest = 0.0;
+    for (int64_t i = fact; i < end; ++i) {
+        for (int64_t j = target_fact; j < target_end; ++j) {
+            strongest = fmax(strongest, fact_evidence(args, row.begin[i], candidate.begin[j]));
+        }
+    }
+    return strongest;
+}
+
+// What edge `fact` of the row and edge `target_fact` of the candidate add, which meet.
+__device__ void add_facts(const EvidenceArgs& args, EdgeSpan row, EdgeSpan candidate, int64_t fact, int64_t target_fact,
+                          Tally& tally) {
+    if (args.witnesses == Witnesses::kStatement) {
+        tally.add(fact_evidence(args, row.begin[fact], candidate.begin[target_fact]));
+    } else if (is_first_of_run(row, fact) && is_first_of_run(candidate, target_fact)) {
+        tally.add(witness_evidence(args, row, candidate, fact, target_fact));
+    }
+}
+
+// Threads `first`, `first + stride`, ... each take edges of the candidate and look up whom they lead to.
+__device__ Tally walk_candidate(const EvidenceArgs& args, const BeliefTable& table, EdgeSpan row, EdgeSpan candidate,
+                                int64_t first, int64_t stride) {
+    Tally tally;
+    for (int64_t j = first; j < candidate.size; j += stride) {
+        table.for_each(candidate.begin[j].neighbor,
+                       [&](uint32_t fact) { add_facts(args, row, candidate, fact, j, tally); });
+    }
+    return tally;
 }
 
 // Each thread takes slots of the table and searches the candidate's edges for their targets.
-__device__ double search_candidate(const EvidenceArgs& args, const BeliefTable& table, const Edge* row_edges,
-                                   EdgeSpan candidate, int64_t first, int64_t stride) {
-    double sum = 0.0;
+__device__ Tally search_candidate(const EvidenceArgs& args, const BeliefTable& table, EdgeSpan row, EdgeSpan candidate,
+                                  int64_t first, int64_t stride) {
+    Tally tally;
     const Edge* end = candidate.begin + candidate.size;
     for (int64_t at = first; at <= static_cast<int64_t>(table.mask); at += stride) {
         const Slot slot = table.slots[at];
         if (slot == kFree) continue;
         const Edge* edge = first_edge(candidate.begin, end, target_in(slot), 0);
         for (; edge < end && edge->neighbor == target_in(slot); ++edge) {
-            sum += fact_evidence(args, row_edges[edge_in(slot)], *edge);
+            add_facts(args, row, candidate, edge_in(slot), edge - candidate.begin, tally);
         }
     }
-    return sum;
+    return tally;
+}
+
+__device__ void write_tally(const EvidenceArgs& args, int64_t place, const Tally& tally) {
+    args.evidence[place] = static_cast<float>(tally.sum);
+    if (args.witness_count != nullptr) args.witness_count[place] = tally.count;
 }
 
 // A warp per row: counts its nodes, and puts it on the list of hubs if they are too many for shared memory.
@@ -109,15 +159,15 @@ __global__ void ordinary_rows(EvidenceArgs args, Slot most_nodes, const int64_t*
     const int64_t k = args.candidates.k;
     for (int64_t c = warp_in_block(); c < k; c += warps_per_block()) {
         const int32_t candidate = args.candidates.indices[position * k + c];
-        double sum = 0.0;
+        Tally tally;
         if (candidate >= 0 && nodes > 0) {
             const EdgeSpan facing = edges_of(args.target, candidate);
-            sum = facing.size > kSearchInstead * static_cast<int64_t>(nodes)
-                      ? search_candidate(args, table, edges.begin, facing, lane_id(), kWarp)
-                      : walk_candidate(args, table, edges.begin, facing, lane_id(), kWarp);
+            tally = facing.size > kSearchInstead * static_cast<int64_t>(nodes)
+                        ? search_candidate(args, table, edges, facing, lane_id(), kWarp)
+                        : walk_candidate(args, table, edges, facing, lane_id(), kWarp);
         }
-        sum = warp_sum(sum);
-        if (lane_id() == 0) args.evidence[position * k + c] = static_cast<float>(sum);
+        tally = {warp_sum(tally.sum), warp_sum(tally.count)};
+        if (lane_id() == 0) write_tally(args, position * k + c, tally);
     }
 }
 
@@ -136,13 +186,15 @@ __global__ void hub_rows(EvidenceArgs args, const Hub* hubs, Slot* slots) {
     const Hub hub = hubs[blockIdx.x];
     const int64_t place = (hub.row - args.rows.begin) * args.candidates.k + blockIdx.y;
     const int32_t candidate = args.candidates.indices[place];
-    double sum = 0.0;
+    Tally tally;
     if (candidate >= 0) {
-        sum = walk_candidate(args, {slots + hub.first_slot, hub.mask}, edges_of(args.source, hub.row).begin,
-                             edges_of(args.target, candidate), threadIdx.x, blockDim.x);
+        tally = walk_candidate(args, {slots + hub.first_slot, hub.mask}, edges_of(args.source, hub.row),
+                               edges_of(args.target, candidate), threadIdx.x, blockDim.x);
     }
-    sum = block_sum(sum, partial);
-    if (threadIdx.x == 0) args.evidence[place] = static_cast<float>(sum);
+    tally.sum = block_sum(tally.sum, partial);
+    __syncthreads();  // all have read what the next sum overwrites
+    tally.count = static_cast<int32_t>(block_sum(tally.count, partial));
+    if (threadIdx.x == 0) write_tally(args, place, tally);
 }
 
 void run_hubs(const EvidenceArgs& args, const HubTotals& totals, const Hub* hubs, int block, cudaStream_t stream) {

@@ -4,7 +4,9 @@
 // Rows whose nodes fit into `table_slots`: a block per row files them in shared memory, then a warp per candidate walks
 // the candidate's edges, a lane per edge; where the candidate is a hub, the warp walks the nodes and searches the
 // edges. Hubs among the rows: the whole grid files the nodes in global memory, then a block per (hub, candidate) walks.
-// Terms are summed in a fixed order, in double precision, so two runs give the same bits.
+// Where witnesses are pairs of neighbours (n, n'), the lane that meets the first statement about n and the first about
+// n' takes the strongest of all of them, and the lanes that meet the others take nothing. Terms are summed in a fixed
+// order, in double precision, so two runs give the same bits.
 #pragma once
 
 #include "device.h"
@@ -19,7 +21,9 @@ struct EvidenceArgs {
     BeliefsView beliefs;
     StrengthsView strengths;
     RowRange rows;
-    float* evidence;  // out [rows, k]
+    Witnesses witnesses;
+    float* evidence;         // out [rows, k]
+    int32_t* witness_count;  // out [rows, k], or null: not wanted; counted with kNeighbor only
 };
 
 struct EvidenceLaunch {

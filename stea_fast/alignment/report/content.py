@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from stea_fast.alignment.calibration import ProbabilityCalibrator
 from stea_fast.alignment.link_table import LinkTable
@@ -34,4 +33,4 @@ class ReportContent:
     history: Sequence[Round]
     refinement: Refinement | None
     quality: QualityTable | None
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]

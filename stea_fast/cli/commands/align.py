@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from stea_fast.data.files import make_pair
 from stea_fast.data.pair import Pair
 from stea_fast.selftraining.history import Round
 from stea_fast.selftraining.presets import PRESETS
+from stea_fast.types import ArrayLike
 
 HELP = "align two graphs: from files of triples and a few known links to links for every entity"
 EXAMPLES = """examples:
@@ -46,20 +46,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_graph_options(parser)
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Align."""
-    inputs.check_outputs(given)
-    pair = _pair(given, console)
+    inputs.check_outputs(arguments)
+    pair = _pair(arguments, console)
     console.note(
-        f"aligning with {len(pair.train):,} seeds" + ("" if given.calibration == "none" else ", calibrating first")
+        f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
     alignment = align(
-        pair, preset=given.preset, min_prob=given.min_prob, one_to_one=given.one_to_one, seed=given.seed,
-        calibration=given.calibration, progress=console.progress, callbacks=[_Rounds(given, console)],
-        rounds=given.rounds, device=given.device, checkpoint=given.checkpoint,
+        pair, preset=arguments.preset, min_prob=arguments.min_prob, one_to_one=arguments.one_to_one,
+        seed=arguments.seed, calibration=arguments.calibration, rounds=arguments.rounds, device=arguments.device,
+        checkpoint=arguments.checkpoint, progress=console.progress, callbacks=[_Rounds(arguments, console)],
     )  # fmt: skip
-    inputs.write_outputs(alignment, given)
-    facts, text = inputs.summary(alignment, given)
+    inputs.write_outputs(alignment, arguments)
+    facts, text = inputs.summary(alignment, arguments)
     judged = alignment.quality()
     if judged is not None:
         facts["quality"] = judged.to_dict()
@@ -68,29 +68,29 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return OK
 
 
-def _pair(given: argparse.Namespace, console: Console) -> Pair:
-    if len(given.graphs) == 1 and given.graphs[0].is_dir():
-        return load_pair(given.graphs[0], given.seed_fraction, given.seed)
-    if len(given.graphs) == 1 and not given.graphs[0].exists():
-        raise FileNotFoundError(f"{given.graphs[0]} does not exist")
-    if len(given.graphs) != 2:
-        raise UsageError(f"expected two files of triples or one dataset folder, got {len(given.graphs)} paths")
-    if given.seeds is None:
+def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
+    if len(arguments.graphs) == 1 and arguments.graphs[0].is_dir():
+        return load_pair(arguments.graphs[0], arguments.seed_fraction, arguments.seed)
+    if len(arguments.graphs) == 1 and not arguments.graphs[0].exists():
+        raise FileNotFoundError(f"{arguments.graphs[0]} does not exist")
+    if len(arguments.graphs) != 2:
+        raise UsageError(f"expected two files of triples or one dataset folder, got {len(arguments.graphs)} paths")
+    if arguments.seeds is None:
         raise UsageError("--seeds is missing: a file of known links, two columns of ids")
-    graphs = inputs.read_graphs(given, console)
-    seeds = inputs.read_known(given.seeds, graphs, given, console)
-    judged: Any = ()
-    if given.gold is not None:
-        gold = inputs.read_known(given.gold, graphs, given, console)
+    graphs = inputs.read_graphs(arguments, console)
+    seeds = inputs.read_known_links(arguments.seeds, graphs, arguments, console)
+    judged: ArrayLike = ()
+    if arguments.gold is not None:
+        gold = inputs.read_known_links(arguments.gold, graphs, arguments, console)
         judged = gold[~np.isin(gold[:, 0], seeds[:, 0]) & ~np.isin(gold[:, 1], seeds[:, 1])]
-    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in given.graphs))
+    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in arguments.graphs))
 
 
 class _Rounds:
     """A line for every round of every run, with the time that is left of the run."""
 
-    def __init__(self, given: argparse.Namespace, console: Console) -> None:
-        self.total = PRESETS[given.preset].rounds if given.rounds is None else given.rounds
+    def __init__(self, arguments: argparse.Namespace, console: Console) -> None:
+        self.total = PRESETS[arguments.preset].rounds if arguments.rounds is None else arguments.rounds
         self.console, self.run = console, 0
 
     def __call__(self, done: Round) -> None:

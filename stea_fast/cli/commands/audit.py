@@ -28,16 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--relations", default="estimated", help="'oracle' reads test links: its audit fails")
 
 
-def run(given: argparse.Namespace, console: Console) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Run twice, and compare every bit."""
     import stea_fast as sf
 
-    options: dict[str, Any] = {name: getattr(given, name) for name in ("preset", "method", "encoder", "rounds")}
-    if given.relations != "estimated":
-        if given.method != "stea":
-            raise UsageError(f"--relations is an option of --method stea; got --method {given.method}")
-        options["method"] = replace(sf.preset(given.preset).method, relations=given.relations)
-    pair = sf.load_pair(given.folder, given.seed_fraction, given.split_seed)
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in ("preset", "method", "encoder", "rounds")}
+    if arguments.relations != "estimated":
+        if arguments.method != "stea":
+            raise UsageError(f"--relations is an option of --method stea; got --method {arguments.method}")
+        options["method"] = replace(sf.preset(arguments.preset).method, relations=arguments.relations)
+    pair = sf.load_pair(arguments.folder, arguments.seed_fraction, arguments.split_seed)
     console.note(str(pair))
     try:
         passed = sf.audit(pair, lambda shown: sf.SelfTraining(shown, progress=console.progress, **options).run())

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,8 @@ from stea_fast.cli.exit_codes import OK
 from stea_fast.data.pair import Pair
 from stea_fast.data.synthetic import synthetic_pair
 from stea_fast.encoders import demo
+from stea_fast.formats.triples import MissingExtraError, TripleTable, read_triples, write_triples
+from stea_fast.name_table import NameTable
 from stea_fast.refinement.api import refine
 from stea_fast.search.topk import topk
 
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     candidates = demo.candidates(pair)
     embeddings = demo.encode(pair)
     backend = _backends.resolve("auto").__name__.rsplit(".", 1)[-1]
-    calls: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], object]] = {
         "search, exact top-10 both ways": lambda: topk(*embeddings, 10),
         f"refinement, {backend}": lambda: refine(candidates, pair.kg1, pair.kg2, seeds=pair.train),
     }
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         if path is None:
             console.note("reading is left out: pip install 'stea-fast[rdf]'")
         else:
-            calls["reading N-Triples"] = lambda: _read(path)
+            calls["reading N-Triples"] = lambda: read_triples(path)
         seconds = {what: _best(call, arguments.repeats) for what, call in calls.items()}
     console.note(f"{pair.kg1}, {pair.kg2}")
     text = [f"{what:34}{1000 * value:10.1f} ms" for what, value in seconds.items()]
@@ -59,9 +60,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _written(pair: Pair, folder: Path) -> Path | None:
-    from stea_fast.formats.triples import MissingExtraError, TripleTable, write_triples
-    from stea_fast.name_table import NameTable
-
     names = NameTable.pack(f"http://example.org/entity/{i}" for i in range(pair.kg1.num_entities))
     relations = NameTable.pack(f"http://example.org/relation/{i}" for i in range(pair.kg1.num_relations))
     try:
@@ -71,13 +69,7 @@ def _written(pair: Pair, folder: Path) -> Path | None:
     return folder / "a.nt"
 
 
-def _read(path: Path) -> Any:
-    from stea_fast.formats.triples import read_triples
-
-    return read_triples(path)
-
-
-def _best(call: Callable[[], Any], repeats: int) -> float:
+def _best(call: Callable[[], object], repeats: int) -> float:
     call()  # compilation, first touch of memory
     seconds = []
     for _ in range(max(1, repeats)):

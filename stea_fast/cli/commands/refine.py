@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     graphs = inputs.read_graphs(arguments, console)
     seeds = np.zeros((0, 2), dtype=np.int64)
     if arguments.seeds is not None:
-        seeds = inputs.read_known(arguments.seeds, graphs, arguments, console)
+        seeds = inputs.read_known_links(arguments.seeds, graphs, arguments, console)
     if arguments.embeddings is None:
         candidates = _from_file(arguments, graphs, console)
     else:

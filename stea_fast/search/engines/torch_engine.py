@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 
@@ -50,7 +49,7 @@ class TorchEngine:
 class _Best:
     """The best of every line so far, best first."""
 
-    def __init__(self, lines: int, keep: int, device: Any) -> None:
+    def __init__(self, lines: int, keep: int, device: torch.device) -> None:
         self.scores = torch.full((lines, keep), -torch.inf, device=device)
         self.indices = torch.full((lines, keep), -1, dtype=torch.int64, device=device)
 

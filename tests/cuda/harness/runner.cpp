@@ -110,20 +110,31 @@ struct Problem {
     BeliefsView beliefs() const { return {belief_indptr.data(), belief_targets.data(), belief_weights.data()}; }
 };
 
+// With statements as witnesses, then with pairs of neighbours, which are counted.
 void run_evidence_of(const Problem& problem, const Configuration& with, std::ostream& results) {
-    Array<float> out(problem.rows() * problem.k());
+    const int64_t size = problem.rows() * problem.k();
+    Array<float> out(size), strongest(size);
+    Array<int32_t> count(size);
     const StrengthsView strengths{problem.strength_indptr.data(), problem.strength_columns.data(),
                                   problem.strength_values.data(), problem.source_default.data(),
                                   problem.target_default.data()};
-    const EvidenceArgs args{problem.source.view(problem.rows()),
-                            problem.target.view(problem.sizes[1]),
-                            {problem.candidates.data(), problem.k()},
-                            problem.beliefs(),
-                            strengths,
-                            {0, problem.rows()},
-                            out.data()};
+    EvidenceArgs args{problem.source.view(problem.rows()),
+                      problem.target.view(problem.sizes[1]),
+                      {problem.candidates.data(), problem.k()},
+                      problem.beliefs(),
+                      strengths,
+                      {0, problem.rows()},
+                      Witnesses::kStatement,
+                      out.data(),
+                      nullptr};
+    run_evidence(args, {with.block, with.slots}, nullptr);
+    args.witnesses = Witnesses::kNeighbor;
+    args.evidence = strongest.data();
+    args.witness_count = count.data();
     run_evidence(args, {with.block, with.slots}, nullptr);
     out.write(results);
+    strongest.write(results);
+    count.write(results);
 }
 
 void run_counts_of(const Problem& problem, const Configuration& with, std::ostream& results) {

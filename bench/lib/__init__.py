@@ -1,0 +1,1 @@
+"""Shared by all benches: their inputs, timing, and processes of their own."""

@@ -1,0 +1,1 @@
+"""How defaults were chosen: on hidden seeds, with all test links taken away."""

@@ -1,0 +1,31 @@
+#include "parallel_tasks.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "crew.h"
+
+namespace stea {
+
+void parallel_tasks(int64_t count, int n_threads, const std::function<void(int worker, int64_t number)>& task) {
+    std::atomic<int64_t> next{0};
+    std::mutex mutex;
+    std::exception_ptr error;
+    const std::function<void(int)> work = [&](int worker) {
+        try {
+            for (int64_t number = next++; number < count; number = next++) task(worker, number);
+        } catch (...) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            if (!error) error = std::current_exception();
+            next = count;
+        }
+    };
+    Crew crew(static_cast<int>(std::min<int64_t>(n_threads, count)) - 1, work);
+    work(0);
+    crew.join();
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace stea

@@ -1,0 +1,12 @@
+"""What a single fact adds to the evidence of a pair."""
+
+from __future__ import annotations
+
+import numpy as np
+
+MIN_FACTOR = 1e-4
+
+
+def minus_log(x: np.ndarray) -> np.ndarray:
+    """-log(1 - x), with 1 - x clamped below at `MIN_FACTOR`, so that no fact alone decides."""
+    return -np.log1p(-np.minimum(x, 1 - MIN_FACTOR))

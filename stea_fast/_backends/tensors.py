@@ -1,0 +1,80 @@
+"""The functions of a backend over tensors of one device: what `reference.py` defines, without a copy to the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from stea_fast._backends import NO_CUDA_BLANKET, BackendUnavailable
+from stea_fast._backends.device_data import DeviceAlignment, Sparse, Strengths
+from stea_fast.data.device_graph import DeviceGraph
+from stea_fast.types import Beliefs, RelationAlignment
+
+if TYPE_CHECKING:
+    from stea_fast._backends.cuda import DeviceCounts, Kernels
+
+
+class TensorBackend:
+    """Graphs are `DeviceGraph`s, and beliefs, candidates and results tensors of the kernels' device.
+
+    Args:
+        kernels: the kernels of the device.
+        rows_per_block: compute the evidence of this many rows at a time, which takes less scratch memory.
+    """
+
+    def __init__(self, kernels: Kernels, rows_per_block: int | None = None) -> None:
+        self.kernels, self.rows_per_block = kernels, rows_per_block
+
+    def strengths(self, relations: RelationAlignment, kg1: DeviceGraph, kg2: DeviceGraph) -> Strengths:
+        """Probability times inverse functionality; one result serves both directions."""
+        return Strengths.of(DeviceAlignment.upload(relations, self.kernels.device), kg1, kg2)
+
+    def evidence(
+        self, source: DeviceGraph, target: DeviceGraph, candidates: Tensor, beliefs: Beliefs, strengths: Strengths,
+        *, forward: bool, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
+    ) -> Tensor:  # fmt: skip
+        """L(e, e') for every row e and candidate e': float32 [rows, k]."""
+        table = strengths.forward if forward else strengths.backward
+        first, last = rows
+        step = self.rows_per_block or max(last - first, 1)
+        parts = []
+        for begin in range(first, last, step):
+            end = min(begin + step, last)
+            block = candidates[begin - first : end - first]
+            parts.append(
+                self.kernels.evidence(source, target, block, beliefs, table, rows=(begin, end), witnesses=witnesses)
+            )
+        return torch.cat(parts)
+
+    def blanket(self, *arguments: object, **options: object) -> Tensor:
+        """Not offered."""
+        raise BackendUnavailable(NO_CUDA_BLANKET)
+
+    def relation_counts(
+        self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
+    ) -> DeviceCounts:
+        """num(r, r') and den(r) over the triples whose head is in the range of rows."""
+        edges = (0, len(source.edges))
+        if rows != (0, source.num_entities):
+            edges = int(source.indptr[rows[0]]), int(source.indptr[rows[1]])
+        return self.kernels.relation_counts(source, target, beliefs, edges=edges)
+
+    def containment(self, counts: DeviceCounts, num_target_relations: int, smoothing: float, prior: float) -> Sparse:
+        """[2R, 2R'] float32: the smoothed probability of every observed pair, completed by the inverses."""
+        return containment(counts, num_target_relations, smoothing, prior)
+
+
+def containment(counts: DeviceCounts, num_target_relations: int, smoothing: float, prior: float) -> Sparse:
+    """As `counts.containment`, by keys: a sort of them takes the place of the exchange of runs in every row."""
+    num_relations, width = len(counts.den), 2 * num_target_relations
+    r, r2 = counts.keys // width, counts.keys % width
+    scale = 2.0**-counts.scale_bits
+    denominator = (counts.den.double() * scale + smoothing).clamp(min=1e-300)
+    probs = ((counts.num.double() * scale + smoothing * prior) / denominator[r]).clamp(max=1.0).float()
+    # r ⊆ r' says the same as r⁻ ⊆ r'⁻.
+    inverse: Tensor = (r + num_relations) * width + (r2 + num_target_relations) % width
+    inverse, order = torch.sort(inverse)
+    keys = torch.cat([counts.keys, inverse])
+    return Sparse(keys, torch.cat([probs, probs[order]]), 2 * num_relations, width)

@@ -1,1 +1,0 @@
-"""The stages of a refinement in torch, for data that stays on a device."""

@@ -1,0 +1,102 @@
+"""Where a refinement runs: on the host over NumPy arrays, or on a device over tensors that stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stea_fast import _backends
+from stea_fast._util import validate
+from stea_fast._util.array_ops import Array
+from stea_fast._util.threads import thread_count
+from stea_fast.refinement.problem import Problem
+from stea_fast.refinement.relations import estimated
+from stea_fast.types import Beliefs, RelationAlignment
+
+
+@dataclass(frozen=True, eq=False)
+class Workplace:
+    """Kernels, and graphs as they take them.
+
+    Attributes:
+        kernels: a backend, or `TensorBackend`.
+        graphs: source and target graph, `KG` or `DeviceGraph`.
+        device: the torch device, None for the host.
+        n_threads: threads of the CPU kernels.
+        make_alignment: what makes a relation alignment of two containments.
+    """
+
+    kernels: Any
+    graphs: tuple[Any, Any]
+    device: Any
+    n_threads: int
+    make_alignment: Callable[[Any, Any], RelationAlignment]
+
+    def rankings(self, problem: Problem, k: int | None) -> list[tuple[Array, Array]]:
+        """The candidates as int32 ids and float32 scores, best first, checked and cut to the k best."""
+        rankings = []
+        sides = zip(("forward", "backward"), problem.candidates, self.graphs, self.graphs[::-1], strict=False)
+        for name, ranking, source, target in sides:
+            ids, scores = validate.ranking(*ranking, name, source.num_entities, target.num_entities, self.device)
+            ids = ids[:, :k]
+            rankings.append((ids.contiguous() if self.device else np.ascontiguousarray(ids), scores[:, :k]))
+        return rankings
+
+    def placed(self, pairs: np.ndarray) -> Array:
+        """Pairs of ids where the arrays lie."""
+        if self.device is None:
+            return pairs
+        import torch
+
+        return torch.tensor(pairs, device=self.device)
+
+    def relations(self, given: RelationAlignment | None, beliefs: tuple[Beliefs, Beliefs]) -> RelationAlignment:
+        """The relation alignment that was given, or the one that the beliefs give."""
+        return given or estimated(
+            self.kernels, self.graphs, beliefs, n_threads=self.n_threads, make=self.make_alignment
+        )
+
+
+def workplace(problem: Problem) -> Workplace:
+    """Where the candidates lie, if the backend that was asked for, or chosen, can work there; else the host."""
+    arrays = [array for ranking in problem.candidates for array in ranking]
+    if _backends.use_cuda(arrays, problem.execution.backend):
+        return _on_device(problem, arrays)
+    return on_host(problem)
+
+
+def on_host(problem: Problem) -> Workplace:
+    """The host, whatever the candidates are."""
+    backend, n_threads, _ = problem.execution
+    graphs = problem.kg1, problem.kg2
+    return Workplace(_backends.resolve(backend), graphs, None, thread_count(n_threads), RelationAlignment.trusted)
+
+
+def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
+    from stea_fast._backends.cuda import Kernels
+    from stea_fast._backends.device_data import DeviceAlignment
+    from stea_fast._backends.tensors import TensorBackend
+    from stea_fast.data.device_graph import DeviceGraph
+
+    device = _device_of([*arrays, *(problem.log_partition or ())])
+    graphs = DeviceGraph.upload(problem.kg1, device), DeviceGraph.upload(problem.kg2, device)
+    kernels = TensorBackend(Kernels(device), problem.execution.rows_per_block)
+    return Workplace(kernels, graphs, device, 1, DeviceAlignment)
+
+
+def _device_of(arrays: list[Any]) -> Any:
+    """Where the tensors among the arrays lie, or the default device if all lie on the host."""
+    import torch
+
+    from stea_fast._backends.cuda import device_kind
+
+    places = sorted({str(array.device) for array in arrays if isinstance(array, torch.Tensor)})
+    if len(places) > 1:
+        raise ValueError(f"candidates and log_partition must be on one device, got {', '.join(places)}")
+    kind = device_kind()
+    if places and torch.device(places[0]).type == kind:
+        return torch.device(places[0])
+    return torch.device("cuda", torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
