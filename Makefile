@@ -14,7 +14,7 @@ demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 test: $(VENV)/test.stamp  ## install, build, and run the quick tests: minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests
 
-test-all: $(VENV)/test.stamp  ## adds the slow tests, and runs only those: sanitizers, kills, browser, real data
+test-all: $(VENV)/test.stamp  ## adds the slow tests, and runs only those: sanitizers, kills, browser, pages, real data
 	$(BIN)/python -m pytest -n 2 -m slow tests
 
 coverage: $(VENV)/test.stamp  ## which lines the tests run, as a table and in htmlcov/

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Several processes, each with a thread per processor: a thread of torch that waits must not keep a processor busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 settings.register_profile(
     "default", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -110,8 +110,8 @@ def test_too_few_seeds_are_said_to_be_too_few():
 
 
 def test_align_refuses_a_method_that_gives_no_probabilities():
-    with pytest.raises(ValueError, match="only method='stea'"):
-        sf.align(sf.synthetic_pair(60), method="supervised")
+    with pytest.raises(ValueError, match=r"which only sf\.Stea gives; got Supervised\(\)"):
+        sf.align(sf.synthetic_pair(60), preset=sf.SelfTrainingConfig(method=sf.Supervised()))
 
 
 def test_align_reports_its_calibration_and_finds_entities_without_counterpart():

@@ -123,11 +123,11 @@ def test_a_small_table_of_counts_grows(cuda, monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"evidence": "soft", "select": "bi", "threshold": 0.5},
-        {"evidence": "argmax", "combine": "compatibility", "select": "uni", "threshold": 0.3},
-        {"calibrate": "minmax", "k": 5, "select": "uni_backward", "threshold": 0.2},
-        {"paper": True, "rows_per_block": 7},
+        {"method": "product"},
+        {"method": sf.Product(evidence="soft"), "select": "either", "threshold": 0.5},
+        {"method": sf.Paper(sweeps=4), "select": "forward", "threshold": 0.3},
+        {"method": sf.Product(normalisation="minmax", k=5), "select": "backward", "threshold": 0.2},
+        {"method": "paper", "rows_per_block": 7},
     ],
 )
 def test_refining_on_a_device_gives_what_the_native_backend_gives(cuda, pair, options):
@@ -151,7 +151,7 @@ def test_refining_on_a_device_gives_what_the_native_backend_gives(cuda, pair, op
 
 def test_arrays_come_back_as_arrays_and_one_direction_will_do(cuda, pair):
     ranking = demo.candidates(pair).forward
-    arguments = {"seeds": pair.train[10:], "holdout": pair.train[:10]}
+    arguments = {"seeds": pair.train[10:], "holdout": pair.train[:10], "method": "product"}
     found = sf.refine((ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="cuda", **arguments)
     wanted = sf.refine((ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="native", **arguments)
     assert isinstance(found.forward.probs, np.ndarray) and found.backward is None
@@ -165,18 +165,21 @@ def test_arrays_come_back_as_arrays_and_one_direction_will_do(cuda, pair):
 def test_partition_sums_are_used_on_the_device(cuda, pair):
     emb1, emb2 = (torch.tensor(emb) for emb in demo.encode(pair, dim=16))
     candidates = sf.topk(emb1, emb2, k=8, beta=12.0)
-    wanted = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="native")
-    found = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+    wanted, found = (
+        sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method="product", backend=backend)
+        for backend in ("native", "cuda")
+    )
     np.testing.assert_allclose(found.forward.probs, wanted.forward.probs, rtol=1e-3, atol=1e-6)
 
 
-def test_two_refinements_are_bit_identical_whatever_the_schedule(cuda, harness, pair):
-    def once():
-        return sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda").forward
+def refined_on_device(pair, candidates):
+    return sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method="product", backend="cuda")
 
-    first = once()
+
+def test_two_refinements_are_bit_identical_whatever_the_schedule(cuda, harness, pair):
+    first = refined_on_device(pair, demo.candidates(pair)).forward
     harness.harness_schedule(99, 2)
-    second = once()
+    second = refined_on_device(pair, demo.candidates(pair)).forward
     harness.harness_schedule(0, 1)
     assert np.array_equal(first.probs, second.probs) and np.array_equal(first.evidence, second.evidence)
 
@@ -189,7 +192,7 @@ def test_nothing_is_copied_to_the_host_but_what_is_asked_for(cuda, pair, monkeyp
 
     for method in ("cpu", "numpy", "__array__"):
         monkeypatch.setattr(torch.Tensor, method, copied)
-    found = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+    found = refined_on_device(pair, candidates)
     assert len(found.pairs) > 0
     with pytest.raises(AssertionError, match="copied"):
         _ = found.relations.sub12
@@ -197,9 +200,16 @@ def test_nothing_is_copied_to_the_host_but_what_is_asked_for(cuda, pair, monkeyp
 
 def test_the_training_step_selects_the_same_pairs(cuda, pair):
     embeddings = [torch.tensor(emb) for emb in demo.encode(pair, dim=16)]
-    on_device = sf.Refiner(pair.kg1, pair.kg2, pair.train, backend="cuda")(*embeddings)
-    on_host = sf.Refiner(pair.kg1, pair.kg2, pair.train, backend="native", combine="product")(*embeddings)
+    on_device, on_host = (
+        sf.Refiner(pair.kg1, pair.kg2, pair.train, refinement="product", backend=backend)(*embeddings)
+        for backend in ("cuda", "native")
+    )
     assert on_device.tolist() == on_host.tolist()
+
+
+def test_the_joint_refinement_says_that_it_has_no_cuda_kernels(cuda, pair):
+    with pytest.raises(ValueError, match="method='joint' runs on the CPU"):
+        sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
 
 
 def test_tensors_of_a_gpu_choose_the_backend(cuda, monkeypatch):
@@ -292,11 +302,11 @@ def test_running_out_of_memory_says_how_much_was_needed_and_what_helps(cuda, har
     harness.harness_limit_memory(ctypes.c_size_t(500))
     try:
         with pytest.raises(MemoryError, match=r"\d+ bytes of scratch needed, for \d+ rows; refine.*rows_per_block"):
-            sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+            refined_on_device(pair, demo.candidates(pair))
     finally:
         harness.harness_limit_memory(ctypes.c_size_t(2**62))
     assert harness.harness_allocations_alive() == 0
-    sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+    refined_on_device(pair, demo.candidates(pair))
 
 
 def test_a_stream_that_died_is_an_error_of_this_call_only(cuda, harness):
@@ -309,8 +319,8 @@ def test_a_stream_that_died_is_an_error_of_this_call_only(cuda, harness):
 def test_bad_candidates_are_refused_on_the_device(cuda, pair):
     ranking = as_tensors(demo.candidates(pair)).forward
 
-    def refined(indices, scores):
-        return sf.refine((indices, scores), pair.kg1, pair.kg2, backend="cuda")
+    def refined(indices, scores, method="product"):
+        return sf.refine((indices, scores), pair.kg1, pair.kg2, method=method, backend="cuda")
 
     for indices, scores, error, message in (
         (ranking.indices.float(), ranking.scores, TypeError, "forward.indices must hold integers"),
@@ -326,7 +336,7 @@ def test_bad_candidates_are_refused_on_the_device(cuda, pair):
         with pytest.raises(error, match=message):
             refined(indices, scores)
     with pytest.raises(sf.BackendUnavailable, match="no CUDA kernel"):
-        sf.refine((ranking.indices, ranking.scores), pair.kg1, pair.kg2, backend="cuda", blanket="full")
+        refined(ranking.indices, ranking.scores, sf.Product(blanket="full"))
 
 
 def test_a_graph_is_uploaded_once(cuda, pair):

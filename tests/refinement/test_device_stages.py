@@ -11,7 +11,7 @@ from stea_fast import KG, RelationAlignment
 from stea_fast._backends import numba
 from stea_fast._backends.counts import RelationCounts, containment
 from stea_fast._util import validate
-from stea_fast.refinement import beliefs, posterior, prior, temperature
+from stea_fast.refinement import beliefs, normalisation, posterior, temperature
 
 torch = pytest.importorskip("torch")
 from stea_fast._backends import tensors as device_backend  # noqa: E402
@@ -111,7 +111,7 @@ def test_posterior_and_order(case, product):
         np.testing.assert_array_equal(ours, sorted_rows.astype(theirs.dtype if theirs is not wanted else np.float32))
 
 
-@given(scored(), st.sampled_from(["uni", "uni_backward", "bi", "none"]))
+@given(scored(), st.sampled_from(["forward", "backward", "either", "none"]))
 def test_selection_by_threshold(case, strategy):
     indices, _, rng = case
     probs = -np.sort(-np.where(indices >= 0, rng.random(indices.shape), 0.0), axis=1).astype(np.float32)
@@ -142,7 +142,8 @@ def test_mutual_pairs(case, k):
     found = select("mutual", *on_device, 0.2, torch.tensor(seeds))
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(ours.numpy(), theirs)
-    assert prior.mutual_count(tensors, torch.tensor(seeds)) == prior.mutual_count(directions, seeds)
+    count = normalisation._mutual_count
+    assert count(tensors, torch.tensor(seeds)) == count(directions, seeds)
 
 
 @given(scored(), st.booleans())
@@ -150,29 +151,30 @@ def test_the_prior(case, fitted):
     indices, scores, rng = case
     seeds = np.zeros((0, 2), dtype=np.int64)
     held_out = np.stack([np.arange(len(indices)), np.maximum(indices[:, 0], 0)], axis=1)[: 2 * fitted]
-    wanted = prior.choose_beta(indices, scores, seeds, held_out, None)
-    found = prior.choose_beta(*map(torch.tensor, (indices, scores, seeds, held_out)), None)
+    wanted = normalisation._choose_beta(indices, scores, seeds, held_out, None)
+    found = normalisation._choose_beta(*map(torch.tensor, (indices, scores, seeds, held_out)), None)
     assert found == pytest.approx(wanted, rel=1e-6)
     chances = np.where(indices >= 0, rng.random(indices.shape) / 6, -np.inf).astype(np.float32)
     for calibrate, values in (("softmax", scores), ("minmax", scores), ("none", chances)):
-        ours = prior.probabilities(torch.tensor(values), calibrate, wanted)
-        np.testing.assert_allclose(ours, prior.probabilities(values, calibrate, wanted), rtol=1e-9, atol=1e-300)
+        ours = normalisation.probabilities(torch.tensor(values), calibrate, wanted)
+        np.testing.assert_allclose(ours, normalisation.probabilities(values, calibrate, wanted), rtol=1e-9, atol=1e-300)
 
 
 @pytest.mark.parametrize("to", [np.asarray, torch.tensor])
 def test_priors_that_cannot_be_are_refused(to):
     with pytest.raises(ValueError, match=r"probabilities in \[0, 1\], got -0.5 to 0.5"):
-        prior.probabilities(to(np.array([[0.5, -0.5]])), "none", None)
+        normalisation.probabilities(to(np.array([[0.5, -0.5]])), "none", None)
     with pytest.raises(ValueError, match=r"a row with sum 1\.6000"):
-        prior.probabilities(to(np.array([[0.8, 0.8], [0.1, 0.1]])), "none", None)
-    with pytest.raises(ValueError, match="other scores or another beta"):
-        prior.probabilities(to(np.array([[0.8, 0.8]])), "softmax", 1.0, to(np.array([0.0])))
+        normalisation.probabilities(to(np.array([[0.8, 0.8], [0.1, 0.1]])), "none", None)
     device = None if to is np.asarray else CPU
+    partition, scores = normalisation.checked_partition, to(np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="other scores or another beta"):
+        partition((to(np.array([0.0])), None), True, to(np.array([[0.8, 0.8]])), 1.0, device)
     with pytest.raises(ValueError, match=r"2 finite numbers for the backward direction, got shape \(1,\)"):
-        prior.checked_partition((to(np.zeros(2)), to(np.zeros(1))), False, 2, device)
+        partition((to(np.zeros(2)), to(np.zeros(1))), False, scores, 1.0, device)
     with pytest.raises(TypeError, match="must be a pair of arrays"):
-        prior.checked_partition(3.0, True, 2, device)
-    found = prior.checked_partition((to(np.ones(2, dtype=np.float32)),), True, 2, device)
+        partition(3.0, True, scores, 1.0, device)
+    found = partition((to(np.ones(2, dtype=np.float32)),), True, scores, 1.0, device)
     assert type(found) is type(to(np.ones(2))) and found.dtype == to(np.ones(2)).dtype
 
 

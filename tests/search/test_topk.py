@@ -279,12 +279,13 @@ def test_refine_takes_the_result_with_its_partition_sums():
 
     pair = sf.synthetic_pair(300, seed=1)
     cand = sf.topk(*demo.encode(pair), beta=8.0)
-    out = sf.refine(cand, pair.kg1, pair.kg2, seeds=pair.train)
-    given = sf.refine(
-        sf.Candidates(cand.forward, cand.backward), pair.kg1, pair.kg2, seeds=pair.train,
-        log_partition=cand.log_partition, beta=8.0,
-    )  # fmt: skip
+    with_sums = sf.TopK(cand.forward, cand.backward, log_partition=cand.log_partition, beta=8.0)
+    out, given, without = (
+        sf.refine(found, pair.kg1, pair.kg2, seeds=pair.train, method=sf.Product(beta=beta))
+        for found, beta in ((cand, None), (with_sums, 8.0), (sf.Candidates(cand.forward, cand.backward), 8.0))
+    )
     np.testing.assert_array_equal(out.forward.probs, given.forward.probs)
+    assert without.forward.probs.sum(axis=1).min() > 0.999
     assert out.betas == (8.0, 8.0)
     assert out.forward.probs.sum(axis=1).min() < 0.999  # some of the mass lies on other targets
     pairs, _ = sf.mutual_nearest(cand)
