@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 Array = Any  # a NumPy array or a tensor; one function call sees only one of the two
 
 

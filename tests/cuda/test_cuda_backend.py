@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from device_calls import as_tensors, refined_on_device
 from harness_cases import star_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,13 +22,6 @@ from stea_fast.refinement import selection
 torch = pytest.importorskip("torch", reason="the CUDA backend holds its arrays in torch tensors")
 pytestmark = pytest.mark.slow  # compiles the kernels and the bindings for the CPU
 NOT_ENOUGH, ILLEGAL_ADDRESS, INVALID_HANDLE = 2, 700, 400  # numbers of CUDA errors
-
-
-def as_tensors(candidates):
-    def ranking(side):
-        return sf.Ranking(torch.tensor(side.indices, dtype=torch.int64), torch.tensor(side.scores))
-
-    return sf.Candidates(ranking(candidates.forward), ranking(candidates.backward))
 
 
 def test_the_backend_says_what_it_runs_on(cuda):
@@ -133,10 +127,6 @@ def test_partition_sums_are_used_on_the_device(cuda, pair):
         for backend in ("native", "cuda")
     )
     np.testing.assert_allclose(found.forward.probs, wanted.forward.probs, rtol=1e-3, atol=1e-6)
-
-
-def refined_on_device(pair, candidates):
-    return sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method="product", backend="cuda")
 
 
 def test_two_refinements_are_bit_identical_whatever_the_schedule(cuda, harness, pair):

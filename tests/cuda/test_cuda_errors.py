@@ -6,6 +6,7 @@ import ctypes
 import sys
 
 import pytest
+from device_calls import as_tensors, refined_on_device
 from harness_cases import star_case
 
 import stea_fast as sf
