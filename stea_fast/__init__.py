@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stea_fast.data.graph import KG
     from stea_fast.data.pair import Pair
     from stea_fast.data.synthetic import synthetic_pair
+    from stea_fast.encoders import demo as demo
     from stea_fast.evaluation.auditing import Audit, AuditError, audit
     from stea_fast.evaluation.metrics import (
         Metrics,

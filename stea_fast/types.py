@@ -68,11 +68,20 @@ class HasPairs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Scored candidates of every row, best first.
+    """The scored candidates of every row, best first.
+
+    It unpacks as a tuple: `indices, scores = ranking`.
 
     Attributes:
-        indices: int [n, k], candidate ids; -1 means "none".
-        scores: float [n, k]; not read where the index is -1.
+        indices: The ids of the candidates, int [n, k]; -1 means "no candidate".
+        scores: Their scores, float [n, k]; where the index is -1 they are not read.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[2, 0], [1, -1]]), np.array([[0.9, 0.3], [0.8, 0.0]]))
+        >>> ranking.indices[:, 0].tolist()  # the best candidate of every row
+        [2, 1]
     """
 
     indices: Array
@@ -84,7 +93,20 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidates in both directions: `forward` has a row per source entity, `backward` per target entity."""
+    """Candidates in both directions, or in one.
+
+    Attributes:
+        forward: The candidates of every source entity.
+        backward: The candidates of every target entity; None, the default, where they are not known.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[1], [0]]), np.array([[0.9], [0.8]]))
+        >>> pairs, _ = sf.mutual_nearest(sf.Candidates(ranking, ranking))
+        >>> pairs.tolist()
+        [[0, 1], [1, 0]]
+    """
 
     forward: Ranking
     backward: Ranking | None = None
@@ -92,15 +114,25 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class TopK(Candidates):
-    """What `topk` returns: candidates in both directions, and what was learned on the way.
+    """Candidates in both directions as `topk` finds them, and what it learns on the way.
 
     Attributes:
-        log_partition: log Σ exp(β·score) of every row, and of every column, over the whole other side; None unless
-            `beta` was given.
-        beta: the inverse temperature of these sums.
-        engine: which engine searched.
-        recall: of approximate search, the share of the true nearest found in each direction, on a sample.
-        score: function of (rows, columns) that gives the scores of any pairs; it keeps the embeddings alive.
+        forward: The k nearest targets of every source entity.
+        backward: The k nearest sources of every target entity; never None after a search.
+        log_partition: Two arrays [n1] and [n2]: log Σ exp(β·score) of every row over all targets, and of every column
+            over all sources; None unless `topk` was given a `beta`.
+        beta: The inverse temperature β of these sums, or None.
+        engine: The name of the engine that searched.
+        recall: The share of the true nearest that an approximate engine found in each direction, measured on a sample;
+            None after exact search.
+        score: A function of (rows, columns) that gives the scores of any pairs, or None. It keeps the embeddings alive.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> found = sf.topk(np.eye(3), np.eye(3), k=2, csls=0, beta=5.0)
+        >>> found.forward.indices.shape, found.log_partition[0].shape, found.recall
+        ((3, 2), (3,), None)
     """
 
     log_partition: tuple[Array, Array] | None = None
@@ -112,14 +144,22 @@ class TopK(Candidates):
 
 @dataclass(frozen=True, eq=False)
 class RefinedRanking:
-    """Refined candidates of every row, best first.
+    """The refined candidates of every row, best first.
 
     Attributes:
-        indices: int [n, k], candidate ids; -1 means "none".
-        probs: float32 [n, k], the refined probability q*; the rest of the row's mass lies on other targets.
-        evidence: float32 [n, k], the evidence L of each candidate.
-        support: of the method "joint", float32 [n, k]: the probability before rows and columns were balanced. Entities
-            without counterpart that are left over for each other have a high probability and little support.
+        indices: The ids of the candidates, int [n, k]; -1 means "no candidate".
+        probs: Their refined probabilities q*, float32 [n, k]; the rest of a row's mass lies on other targets.
+        evidence: The evidence L of every candidate, float32 [n, k].
+        support: The probability of every candidate before rows and columns were balanced, float32 [n, k]; None for
+            methods that do not balance. Entities without counterpart that are left over for each other have a high
+            probability and little support.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> ranking = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train).forward
+        >>> bool((ranking.probs[:, 0] >= ranking.probs[:, 1]).all())
+        True
     """
 
     indices: Array
@@ -129,7 +169,7 @@ class RefinedRanking:
 
     @property
     def scores(self) -> Array:
-        """What the candidates are ranked by: the refined probability."""
+        """What the candidates are ranked by: the refined probability, float32 [n, k]."""
         return self.probs
 
 
@@ -137,12 +177,20 @@ class RefinedRanking:
 class Beliefs:
     """What every entity is believed to be: sparse rows of weights w(n, n') in [0, 1].
 
-    Attributes:
-        indptr: int64 [n + 1]
-        targets: int32 [nnz], no target twice in a row.
-        weights: float32 [nnz]
+    The arrays are NumPy arrays, or tensors of one device while a refinement goes on there.
 
-    The arrays are of NumPy, or tensors of one device while a refinement goes on there.
+    Attributes:
+        indptr: The start of every entity's row, int64 [n + 1].
+        targets: The entities of the other graph, int32 [nnz]; no target occurs twice in a row.
+        weights: The weight of every target, float32 [nnz].
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> targets, weights = np.array([4, 7], dtype=np.int32), np.array([0.9, 0.1], dtype=np.float32)
+        >>> beliefs = sf.Beliefs(np.array([0, 2, 2]), targets, weights)  # nothing is believed of the second entity
+        >>> beliefs.row(0)[0].tolist(), beliefs.row(1)[0].tolist()
+        ([4, 7], [])
     """
 
     indptr: Any
@@ -153,16 +201,35 @@ class Beliefs:
         return iter((self.indptr, self.targets, self.weights))
 
     def on_host(self) -> Beliefs:
-        """The same as NumPy arrays."""
+        """Copy the beliefs to the host.
+
+        Returns:
+            The same beliefs as NumPy arrays.
+        """
         return Beliefs(*(to_numpy(part, "beliefs") for part in self))
 
     def row(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights of one entity."""
+        """Read the beliefs about one entity.
+
+        Args:
+            entity: The id of the entity.
+
+        Returns:
+            The targets, int32 [m], and their weights, float32 [m].
+        """
         span = slice(self.indptr[entity], self.indptr[entity + 1])
         return self.targets[span], self.weights[span]
 
     def between(self, entities: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """w(n, n') for every n of `entities` and n' of `targets`: float64 [entities, targets]."""
+        """Look up the weights between some entities and some targets.
+
+        Args:
+            entities: The entities n, int [m].
+            targets: The targets n', int [l].
+
+        Returns:
+            The weights w(n, n'), float64 [m, l]; 0 where nothing is believed.
+        """
         weights = np.zeros((len(entities), len(targets)))
         for i, entity in enumerate(entities):
             believed, weight = self.row(entity)
@@ -172,12 +239,24 @@ class Beliefs:
 
 
 class RelationAlignment:
-    """How far the relations of two graphs contain each other.
+    """How far the relations of two graphs contain each other, as sparse probabilities.
+
+    With R relations a graph has 2R directed relations: the inverse of relation r has the id r + R.
 
     Args:
-        sub12: [2R1, 2R2], P(r ⊆ r'); dense array or SciPy sparse matrix.
-        sub21: [2R2, 2R1], P(r' ⊆ r).
-        default: probability of pairs stored in neither matrix.
+        sub12: The probabilities P(r ⊆ r'), [2R1, 2R2], as a dense array or a SciPy sparse matrix.
+        sub21: The probabilities P(r' ⊆ r), [2R2, 2R1].
+        default: The probability of pairs that are stored in neither matrix.
+
+    Raises:
+        ValueError: The shapes do not fit each other, or a number is not a probability.
+        TypeError: A matrix does not hold numbers.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> relations = sf.RelationAlignment([[0.9, 0.0], [0.0, 0.9]], [[0.8, 0.0], [0.0, 0.8]])
+        >>> relations
+        RelationAlignment(2 x 2, 2 pairs)
     """
 
     sub12: csr_array
@@ -195,14 +274,32 @@ class RelationAlignment:
 
     @classmethod
     def trusted(cls, sub12: csr_array, sub21: csr_array, default: float = 0.0) -> RelationAlignment:
-        """Without checks and copies: float32 CSR with sorted columns, no zeros, values in [0, 1]."""
+        """Make an alignment without checks and copies, of matrices that are known to be right.
+
+        Args:
+            sub12: P(r ⊆ r') as float32 CSR with sorted columns, no stored zeros and values in [0, 1], [2R1, 2R2].
+            sub21: P(r' ⊆ r) likewise, [2R2, 2R1].
+            default: The probability of pairs that are stored in neither matrix.
+
+        Returns:
+            The alignment, which shares the matrices.
+        """
         alignment = cls.__new__(cls)
         alignment.sub12, alignment.sub21, alignment.default = sub12, sub21, default
         return alignment
 
     @classmethod
     def uniform(cls, kg1: HasRelations, kg2: HasRelations, prob: float = 0.1) -> RelationAlignment:
-        """The same probability for every pair: what PARIS assumes before anything is known."""
+        """Make an alignment with one probability for every pair, as PARIS assumes before anything is known.
+
+        Args:
+            kg1: The source graph, with R1 relations.
+            kg2: The target graph, with R2 relations.
+            prob: The probability in [0, 1] of every pair of relations.
+
+        Returns:
+            An alignment of [2R1, 2R2] without stored pairs.
+        """
         from scipy.sparse import csr_array
 
         shape = (2 * kg1.num_relations, 2 * kg2.num_relations)
@@ -210,11 +307,15 @@ class RelationAlignment:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(2R1, 2R2)."""
+        """The number of directed relations of both graphs, (2R1, 2R2)."""
         return self.sub12.shape
 
     def swapped(self) -> RelationAlignment:
-        """The same alignment seen from the other graph."""
+        """See the alignment from the other graph.
+
+        Returns:
+            The alignment with `sub12` and `sub21` exchanged; the matrices are shared.
+        """
         return RelationAlignment.trusted(self.sub21, self.sub12, self.default)
 
     def __repr__(self) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import inspect
 import os
 import re
 import stat
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -83,8 +87,55 @@ def test_every_page_is_in_the_navigation():
     assert listed == {page.name for page in PAGES}
 
 
-def test_what_a_user_calls_is_in_the_reference():
+def referenced() -> list[tuple[str, str]]:
+    """(module, name) of everything that the reference shows."""
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    for name in ("KG", "align", "load_pair", "make_pair", "read_graph", "read_links", "read_pair", "synthetic_pair",
-                 "topk", "refine", "decode", "evaluate", "SelfTraining", "Refiner", "audit"):  # fmt: skip
-        assert re.search(rf"^::: stea_fast\.[\w.]*\.{name}$", text, re.MULTILINE), name
+    return [tuple(path.rsplit(".", 1)) for path in re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE)]
+
+
+def test_every_public_name_is_in_the_reference_exactly_once():
+    shown = Counter(name for _, name in referenced())
+    public = set(sf.__all__) - {"__version__"}
+    assert {name: shown[name] for name in public} == dict.fromkeys(public, 1)
+
+
+def test_the_reference_shows_what_the_package_exports():
+    for module, name in referenced():
+        value = getattr(importlib.import_module(module), name)
+        if name in sf.__all__:
+            assert value is getattr(sf, name)
+
+
+def option_tables() -> dict[str, list[tuple[str, str]]]:
+    """(option, default) of every row, by the heading of the table, in the page of options."""
+    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    sections = re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]
+    return {
+        section.partition("\n")[0].strip("`").removeprefix("sf."): re.findall(
+            r"^\| `(\w+)` \| `(.+?)` \|", section, re.MULTILINE
+        )
+        for section in sections
+    }
+
+
+OPTION_CLASSES = {
+    name: getattr(sf, name)
+    for name in sf.__all__
+    if dataclasses.is_dataclass(getattr(sf, name)) and inspect.signature(getattr(sf, name)).parameters
+    and all(p.kind is p.KEYWORD_ONLY for p in inspect.signature(getattr(sf, name)).parameters.values())
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTION_CLASSES)
+def test_the_table_of_a_class_has_its_options_and_defaults(name):
+    default = OPTION_CLASSES[name]()
+    evaluated = [(option, eval(text, vars(sf).copy(), OPTION_CLASSES)) for option, text in option_tables()[name]]
+    assert evaluated == [(field.name, getattr(default, field.name)) for field in dataclasses.fields(default)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "function"), [("Refinement", sf.refine), ("Alignment", sf.align), ("Search", sf.topk)]
+)
+def test_the_table_of_a_function_has_its_options_and_defaults(heading, function):
+    options = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
+    assert {option: eval(text) for option, text in option_tables()[heading]} == options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,8 @@ def test_every_python_example_of_the_readme_runs(tmp_path):
     for block in blocks:
         script = tmp_path / "example.py"
         script.write_text(block, encoding="utf-8")
-        result = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+        environment = {**os.environ, "PYTHONPATH": str(README.parent)}  # the tree that this README belongs to
+        result = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
 
 

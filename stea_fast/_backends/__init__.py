@@ -25,7 +25,18 @@ AUTOMATIC = ("native", "numba")  # in order of preference; the reference is neve
 
 @dataclass(frozen=True)
 class BackendStatus:
-    """One backend: whether it can run here, and why not or how."""
+    """Whether one backend can run here, and why not or how.
+
+    Attributes:
+        name: The name of the backend: "native", "numba", "cuda" or "reference".
+        usable: Whether it can run on this machine.
+        detail: One line: how it runs, or why it cannot ("absent" and "broken" are told apart).
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.backends()["reference"].usable
+        True
+    """
 
     name: str
     usable: bool
@@ -33,7 +44,7 @@ class BackendStatus:
 
 
 class BackendUnavailable(RuntimeError):
-    """A backend was asked for by name that cannot run here."""
+    """Raised when a backend or engine is asked for by name and cannot run here; the message says why."""
 
 
 @cache
@@ -51,7 +62,16 @@ def status(name: str) -> BackendStatus:
 
 
 def backends() -> dict[str, BackendStatus]:
-    """Every backend by name: usable or not, with the reason."""
+    """List all backends, and say which of them can run here.
+
+    Returns:
+        A `BackendStatus` for every name: "native", "numba", "cuda" and "reference".
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sorted(sf.backends())
+        ['cuda', 'native', 'numba', 'reference']
+    """
     return {name: status(name) for name in NAMES}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stea_fast._util.array_ops import Ops
+from stea_fast._util.ops_base import Ops
 
 
 class TorchOps(Ops):

@@ -37,16 +37,24 @@ CROSSFIT_ENTITIES = 5_000  # of both graphs together, up to which cross-fitting 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """What `align` returns.
+    """The result of `align`: a decision for every source entity, and ways to write it to files.
 
     Attributes:
-        pair: what was aligned.
-        links: a decision for every source entity.
-        calibrator: how probabilities were calibrated.
-        result: the run behind it, with `history`, `refinement` and rankings.
-        settings: the options, to run it again.
-        expected_precision: the expected share of right links among those beyond the seeds, and the ends of an
+        pair: The graphs and seeds that were aligned.
+        links: The decision for every source entity.
+        calibrator: How the probabilities were calibrated, and how well.
+        result: The run of self-training behind it, with its history, refinement and rankings.
+        settings: The options as plain data, to run it again.
+        expected_precision: The expected share of right links among those beyond the seeds, and the two ends of an
             interval that holds it with 95 %.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> alignment = sf.align(pair, rounds=1, calibration="none")
+        >>> alignment.write_links("links.tsv")
+        >>> open("links.tsv").readline().split()
+        ['source', 'target', 'probability', 'rank', 'agreement', 'status']
     """
 
     pair: Pair
@@ -58,7 +66,7 @@ class Alignment:
 
     @property
     def pairs(self) -> np.ndarray:
-        """int64 [m, 2]: the links beyond the seeds, for `evaluate`."""
+        """The links beyond the seeds, int64 [m, 2] of (source, target), for `evaluate`."""
         chosen = self.links.status == STATUSES.index("link")
         return np.stack([self.links.sources[chosen], self.links.targets[chosen]], axis=1)
 
@@ -69,26 +77,57 @@ class Alignment:
 
     @property
     def backward(self) -> HasScores | None:
-        """The ranking of every target entity."""
+        """The ranking of every target entity, for `evaluate`."""
         return self.result.backward
 
     def quality(self) -> QualityTable | None:
-        """What the test links say of the result; None where no test link is known."""
+        """Judge the result by the test links.
+
+        Returns:
+            A table of ranking quality, precision, recall and F1 that prints itself; None where no test link is known.
+        """
         return quality_table(self.pair, self.result.candidates, self)
 
     def write_links(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-        """Write the links to a file, whole or not at all; see `stea_fast.formats.links`."""
+        """Write a row for every source entity to a file, whole or not at all.
+
+        Args:
+            path: The file to write; one that is there is replaced when the new one is complete.
+            format: "tsv", "csv", "jsonl", "parquet", "arrow", "nt" or "sssom". The default, None, goes by the suffix of
+                the file's name; `.gz` and `.zst` compress.
+
+        Raises:
+            ValueError: The suffix or the format is unknown.
+            OSError: The file cannot be written; what was there before is untouched.
+        """
         rows = list(self.links.rows())
         write_link_rows(rows, path, format=format, name=self.pair.name, comment=self.calibrator.note)
 
     def write_relations(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-        """Write the relation alignment to a file, whole or not at all; see `stea_fast.formats.relations`."""
+        """Write the relation alignment to a file, whole or not at all.
+
+        Args:
+            path: The file to write; one that is there is replaced when the new one is complete.
+            format: "tsv", "csv", "jsonl", "parquet", "arrow" or "nt". The default, None, goes by the suffix of the
+                file's name.
+
+        Raises:
+            ValueError: The suffix or the format is unknown.
+            OSError: The file cannot be written; what was there before is untouched.
+        """
         refinement = self.result.refinement
         rows = [] if refinement is None else relation_rows(self.pair.kg1, self.pair.kg2, refinement.relations)
         write_relation_rows(rows, path, format=format)
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write a self-contained HTML page about the result, whole or not at all."""
+        """Write one self-contained HTML page about the result, whole or not at all.
+
+        Args:
+            path: The file to write; one that is there is replaced when the new one is complete.
+
+        Raises:
+            OSError: The file cannot be written; what was there before is untouched.
+        """
         result = self.result
         content = ReportContent(
             self.pair, self.links, self.calibrator, result.history, result.refinement, self.quality(), self.settings
@@ -120,30 +159,33 @@ def align(
     callbacks: Sequence[Callable[[Round], object]] = (),
     progress: bool | None = None,
 ) -> Alignment:
-    """Align two graphs: self-train, calibrate, decide for every source entity.
+    """Align two graphs: self-train, calibrate the probabilities, and decide for every source entity.
 
     Args:
-        pair: graphs and seeds, of `read_pair`, `make_pair` or `load_pair`.
-        preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is "stea"; see `preset`.
-        rounds: rounds of self-training; default: the preset's.
-        min_prob: the least probability of a link. A source whose best candidate is less likely is "uncertain", or
-            has no counterpart.
-        precision: instead of `min_prob`, the share of the links that is to be right: the least probability is chosen
-            such that as many links as possible are given out at this expected precision.
-        one_to_one: link no target twice: the matching with the largest sum of probabilities.
+        pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`.
+        preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea`; see `preset`.
+        rounds: The number of rounds of self-training; the default, None, takes the preset's.
+        min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has
+            no counterpart.
+        precision: The share of the links that is to be right, instead of `min_prob`: as many links as possible are
+            given out at this expected precision. The default, None, leaves it to `min_prob`.
+        one_to_one: Whether to link no target twice, by the matching with the largest sum of probabilities.
         calibration: "holdout" runs once more without a fifth of the seeds, "crossfit" five times without a fifth each,
-            "none" not at all; "auto" cross-fits small pairs and holds out of others.
-        seed: of the encoder and of the held-out seeds; default: the preset's.
-        device: of the encoder: "cpu" or "cuda".
-        checkpoint: a folder from which the last run continues after an interruption; see `SelfTraining`.
-        callbacks: functions called with every `Round` of every run, the last of which counts.
-        progress: True shows progress, False none, None (default) only on a terminal.
+            "none" not at all; "auto" cross-fits small pairs and holds out seeds of larger ones.
+        seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
+        device: The torch device of the encoder, such as "cpu" or "cuda".
+        checkpoint: A folder from which the last run continues after an interruption; see `SelfTraining`. The default,
+            None, writes nothing.
+        callbacks: Functions that are called with every `Round` of every run, the last of which gives the result.
+        progress: True shows progress, False shows none; the default, None, shows it on a terminal only.
 
     Returns:
         An `Alignment`: links with probabilities, and ways to write them.
 
     Raises:
-        ValueError, TypeError: an argument is unusable; the message says what was expected.
+        ValueError: An argument has an unusable value; the message says what was expected.
+        TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
+        CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
 
     Example:
         >>> import stea_fast as sf

@@ -31,13 +31,21 @@ NORMAL_95 = 1.96  # standard deviations on each side of an interval that holds 9
 class ProbabilityCalibrator:
     """What makes a probability of everything that stands behind a link.
 
+    `align` fits one to held-out seeds.
+
     Attributes:
-        model: the fitted model.
-        num_links: held-out seeds that it was fitted to.
-        num_absent: those among them whose counterpart had been taken away.
-        before: reliability of the method's own probabilities on the held-out seeds; None where there are none.
-        after: the same for calibrated ones, each by a model fitted to the other half of the held-out seeds.
-        note: one sentence for the user about the basis of the probabilities.
+        model: The fitted model.
+        num_links: The number of held-out seeds that it was fitted to.
+        num_absent: The number of those among them whose counterpart had been taken away.
+        before: The reliability of the method's own probabilities on the held-out seeds; None where there are none.
+        after: The reliability of the calibrated ones, each by a model fitted to the other half of the held-out seeds.
+        note: One sentence for the user: on what the probabilities rest, and how well.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> sf.align(pair, rounds=1, calibration="none").calibrator.is_thin
+        True
     """
 
     model: LinkModel
@@ -48,16 +56,31 @@ class ProbabilityCalibrator:
     note: str = ""
 
     def __call__(self, links: DescribedLinks) -> np.ndarray:
-        """float64 [n]: the probability that each link is right; 0 for a source without candidates."""
+        """Calibrate links.
+
+        Args:
+            links: Candidates and what stands behind them, from `describe_links`.
+
+        Returns:
+            The probability that each link is right, float64 [n]; 0 for a source without candidates.
+        """
         return np.where(links.targets >= 0, self.model(links.features), 0.0)
 
     @property
     def is_thin(self) -> bool:
-        """Whether so few seeds were held out that the prior decides."""
+        """Whether few seeds were held out, and the prior decides."""
         return self.num_links < THIN_BASIS
 
     def precision(self, links: DescribedLinks, chosen: np.ndarray) -> tuple[float, float, float]:
-        """The expected share of right links among the chosen ones, and an interval that holds it with 95 %."""
+        """Estimate how many of some links are right.
+
+        Args:
+            links: Candidates and what stands behind them, from `describe_links`.
+            chosen: Which of them, bool [n].
+
+        Returns:
+            The expected share of right links, and the two ends of an interval that holds it with 95 %.
+        """
         mean, deviation = self.model.mean_and_deviation(links.features[chosen])
         low, high = mean - NORMAL_95 * deviation, mean + NORMAL_95 * deviation
         return mean, max(0.0, low), min(1.0, high)

@@ -35,9 +35,17 @@ class Links:
     """Links from sources to targets, and the sources that have none.
 
     Attributes:
-        pairs: int64 [m, 2], (source, target), in increasing order of the source, which occurs once.
-        scores: float32 [m], the score of each link.
-        unmatched: int64 [n - m], sources without a link, in increasing order; sources of seeds are in neither.
+        pairs: The links, int64 [m, 2] of (source, target), in increasing order of the source, which occurs once.
+        scores: The score of each link, float32 [m].
+        unmatched: The sources without a link, int64 [n - m] in increasing order. Sources of seeds are in neither.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[1], [0], [0]]), np.array([[0.9], [0.8], [0.2]]))
+        >>> links = sf.decode(sf.Candidates(ranking), threshold=0.5)
+        >>> links.pairs.tolist(), links.unmatched.tolist()
+        ([[0, 1], [1, 0]], [2])
     """
 
     pairs: Array
@@ -69,21 +77,37 @@ def decode(
 ) -> Links:
     """Decide which links to output, at most one for every source.
 
-    Args:
-        result: anything with a `.forward` ranking, and a `.backward` one where the method uses it; `.indices` [n, k]
-            (-1 = none) and `.scores` [n, k], probabilities or similarities.
-        how: "greedy": every source's best candidate; its score is that of the ranking.
-            "mutual": only pairs that are each other's best; needs both directions; the score is the source's.
-            "one_to_one": no target twice; the largest sum of scores over the candidates of both directions. Where
-            scores are negative all are raised by the same amount, so that a link never counts as worse than none.
-            "sinkhorn": every source's best candidate by the x of `sinkhorn`, which is the score.
-        threshold: candidates whose score in `result` is not above it take no part, so a source abstains where none
-            is above it; None lets all take part. It never applies to the x of Sinkhorn: for that, use
-            `decode(sinkhorn(result), threshold=...)`. "mutual" asks it of the scores of both directions.
-        seeds: (m, 2) known links; their entities take no part and are not output.
-        temperature, iterations: of `sinkhorn`; the other methods do not use them.
-
     Ties go to the lower target; where several matchings have the largest sum, SciPy takes one, always the same.
+
+    Args:
+        result: Anything with a `.forward` ranking, and a `.backward` one where the method uses it. Scores may be
+            probabilities or similarities.
+        how: "greedy" links every source to its best candidate, with the score of the ranking.
+            "mutual" links pairs that are each other's best; it needs both directions, and the score is the source's.
+            "one_to_one" links no target twice: it takes the largest sum of scores over the candidates of both
+            directions (raised by the same amount where some are negative, so that no link counts as worse than none).
+            "sinkhorn" links every source to its best candidate by the x of `sinkhorn`, which is the score.
+        threshold: Candidates whose score in `result` is not above it take no part, so a source abstains where none is
+            above it; the default, None, lets all take part. It never applies to the x of Sinkhorn; write
+            `decode(sinkhorn(result), threshold=...)` where it should. "mutual" asks it of both directions.
+        seeds: Known links, int (m, 2); their entities take no part and are not output. None by default.
+        temperature: The temperature of `sinkhorn`; the other methods do not use it.
+        iterations: The number of iterations of `sinkhorn`; the other methods do not use it.
+
+    Returns:
+        `Links`, whose arrays are of the kind of the rankings.
+
+    Raises:
+        ValueError: A choice is unknown, a number is outside its range, or "mutual" was given one direction only.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[0, 1], [0, 1]]), np.array([[0.9, 0.8], [0.7, 0.1]]))
+        >>> sf.decode(sf.Candidates(ranking), "greedy").pairs.tolist()
+        [[0, 0], [1, 0]]
+        >>> sf.decode(sf.Candidates(ranking), "one_to_one").pairs.tolist()
+        [[0, 1], [1, 0]]
     """
     validate.choice(how, "how", METHODS)
     if how == "mutual" and getattr(result, "backward", None) is None:
@@ -111,24 +135,35 @@ def sinkhorn(
     temperature: float = 0.02,
     iterations: int = 15,
 ) -> Candidates:
-    """Candidates ranked anew so that they agree on who takes whom: Sinkhorn's scaling of the listed pairs only.
+    """Rank candidates anew so that they agree on who takes whom: Sinkhorn's scaling of the listed pairs only.
 
-    x = exp((score - largest score) / temperature) over the candidates of both directions; then `iterations` times
-    first every row (source), then every column (target) is divided by its sum. Pairs that neither direction lists
-    stay zero. Columns therefore sum to 1, rows nearly do where there are as many targets as sources. Give both
+    x = exp((score - largest score) / temperature) over the candidates of both directions; then, in every iteration,
+    first every row (source) and then every column (target) is divided by its sum. Pairs that neither direction lists
+    stay zero. Columns therefore sum to 1, and rows nearly do where there are as many targets as sources. Give both
     directions where you can: a target that only one source lists draws that source to itself.
 
-    Time and memory are proportional to the number of listed pairs. Scores more than 600 temperatures below the
-    best of their row count as 600 below it.
+    Scores more than 600 temperatures below the best of their row count as 600 below it.
 
     Args:
-        result: as in `decode`.
-        threshold, seeds: as in `decode`; entities of seeds get empty rows.
-        temperature: how far a smaller score is from a larger one; the smaller, the closer to a matching.
-        iterations: how often rows and columns are normalised, at least once.
+        result: Anything with a `.forward` ranking, and a `.backward` one where it is known, as `decode` takes it.
+        threshold: Candidates whose score is not above it take no part; the default, None, lets all take part.
+        seeds: Known links, int (m, 2); their entities get empty rows. None by default.
+        temperature: The score difference that counts as a factor e; the smaller it is, the closer x is to a matching.
+        iterations: How many times rows and columns are normalised, at least once.
 
     Returns:
-        The directions that were given, as wide as they were; scores are x, float32 in [0, 1] (0 where the id is -1).
+        `Candidates` in the directions that were given, as wide as they were. The scores are x, float32 in [0, 1], and 0
+        where the id is -1.
+
+    Raises:
+        ValueError: A number is outside its range, or a shape does not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[0, 1], [0, 1]]), np.array([[0.9, 0.8], [0.7, 0.1]]))
+        >>> sf.sinkhorn(sf.Candidates(ranking)).forward.indices[:, 0].tolist()  # the best of both was 0
+        [1, 0]
     """
     temperature, iterations = _sinkhorn_options(temperature, iterations)
     usable = _usable(result, threshold, seeds)

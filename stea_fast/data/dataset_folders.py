@@ -26,31 +26,45 @@ def load_pair(
     permutation_seed: int | None = 0,
     fold: int = 1,
 ) -> Pair:
-    """Load two graphs and their links from a folder; its format is recognised by its files.
+    r"""Load two graphs and their links from a dataset folder; its format is recognised by its files.
 
-    DBP15K, DWY100K, ContEA: `triples_1`, `triples_2` of ints; links in `ref_ent_ids` and `sup_ent_ids`,
-    or else in `train_links`, `valid_links` and `test_links`; names in `ent_ids_*` and `rel_ids_*` if present.
+    DBP15K, DWY100K, ContEA: `triples_1`, `triples_2` of ints; links in `ref_ent_ids` and `sup_ent_ids`, or else in
+    `train_links`, `valid_links` and `test_links`; names in `ent_ids_*` and `rel_ids_*` if present.
     OpenEA: `rel_triples_1`, `rel_triples_2` and `ent_links` of names, and folds in `721_5fold`.
 
-    Entities are all that occur in triples, in `ent_ids_*` or in links. Links must be one-to-one; a repeated
-    link counts once.
+    Entities are all that occur in triples, in `ent_ids_*` or in links. Links must be one-to-one; a repeated link counts
+    once.
 
     Args:
-        folder: where the files are.
-        seed_fraction: share of the links, in (0, 1], that become seeds; the others are for testing. None
-            takes the published split: the fold of OpenEA, else `train_links`, `valid_links` and `test_links`,
-            else `sup_ent_ids` to train and `ref_ent_ids` to test. A training link is never a test link, even
-            where the files repeat it.
-        split_seed: which random split; it does not depend on `permutation_seed`.
-        permutation_seed: each graph's entities are numbered in a random order of their own. None keeps the
-            order of the files: increasing ids, or for OpenEA first occurrence. In DBP15K that order leaks the
-            alignment: whatever breaks a tie by id then reads the answer.
-        fold: which published fold of an OpenEA folder, from 1.
+        folder: The folder with the files.
+        seed_fraction: The share of the links, in (0, 1], that become seeds; the others are for testing. None takes the
+            published split: the fold of OpenEA, else `train_links`, `valid_links` and `test_links`, else `sup_ent_ids`
+            to train and `ref_ent_ids` to test. A training link is never a test link, even where the files repeat it.
+        split_seed: Which random split is taken; it does not depend on `permutation_seed`.
+        permutation_seed: The seed of the random order in which each graph's entities are numbered. None keeps the order
+            of the files: increasing ids, or first occurrence for OpenEA. In DBP15K that order leaks the alignment:
+            whatever breaks a tie by id then reads the answer.
+        fold: Which published fold of an OpenEA folder is taken, from 1.
+
+    Returns:
+        The `Pair`, named after the folder.
 
     Raises:
-        FileNotFoundError: a file of the format is missing.
-        ValueError: the folder has no known format or no published split, a file is malformed, or the links
-            are not one-to-one. The message names the file and the line.
+        FileNotFoundError: A file of the format is missing.
+        ValueError: The folder has no known format or no published split, a file is malformed, or the links are not
+            one-to-one. The message names the file and the line.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import stea_fast as sf
+        >>> folder = Path("tiny")
+        >>> folder.mkdir()
+        >>> files = {"triples_1": "0\t0\t1\n", "triples_2": "2\t0\t3\n", "ref_ent_ids": "0\t2\n1\t3\n"}
+        >>> for name, text in files.items():
+        ...     _ = (folder / name).write_text(text)
+        >>> pair = sf.load_pair(folder, seed_fraction=0.5)
+        >>> len(pair.train), len(pair.test)
+        (1, 1)
     """
     folder = Path(folder)
     fraction = None if seed_fraction is None else splits.check_seed_fraction(seed_fraction)

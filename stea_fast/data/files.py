@@ -29,14 +29,31 @@ def read_graph(
     strict: bool = False,
     permutation_seed: int | Sequence[int] | None = None,
 ) -> KG:
-    """A graph from a file of triples; the names of its entities and relations are those of the file.
+    r"""Read a graph from a file of triples; its entities and relations keep the names they have there.
 
     Args:
-        path: N-Triples, Turtle, RDF/XML, TSV, CSV, Parquet or Arrow, also compressed by gzip or zstd.
-        format: "nt", "ttl", "rdf", "tsv", "csv", "parquet" or "arrow"; default: by the suffix of the file's name.
-        literals: of RDF: "drop" leaves out triples whose object is a literal, "keep" makes entities of literals.
-        strict: whether a malformed line is an error; otherwise it is left out.
-        permutation_seed: number the entities in a random order; None keeps the order of the file.
+        path: A file of N-Triples, Turtle, RDF/XML, TSV, CSV, Parquet or Arrow, also compressed by gzip or zstd.
+        format: "nt", "ttl", "rdf", "tsv", "csv", "parquet" or "arrow"; the default, None, goes by the suffix of the
+            file's name.
+        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals.
+        strict: Whether a malformed line is an error; otherwise it is left out.
+        permutation_seed: The seed of a random order in which entities are numbered; the default, None, keeps the order
+            of the file.
+
+    Returns:
+        The `KG`, with `entity_names` and `relation_names`.
+
+    Raises:
+        OSError: The file cannot be opened.
+        ValueError: The format is unknown, the file holds no triple, or, if `strict`, a line is malformed.
+        ModuleNotFoundError: The format needs a package that is missing; the message says how to install it.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import stea_fast as sf
+        >>> _ = Path("a.tsv").write_text("Berlin\tcapital of\tGermany\n")
+        >>> sf.read_graph("a.tsv")
+        KG(2 entities, 1 relations, 1 triples)
     """
     return graph_of(read_triples(path, format=format, literals=literals, strict=strict), permutation_seed)
 
@@ -53,9 +70,31 @@ def graph_of(table: TripleTable, permutation_seed: int | Sequence[int] | None = 
 
 
 def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, strict: bool = False) -> np.ndarray:
-    """int64 [m, 2]: the links of a file, by the names of the graphs' entities.
+    r"""Read links from a file, by the names of the entities of two graphs.
 
-    Unknown entities, and second links of an entity, are left out; with `strict` they are errors.
+    Args:
+        path: A file with two columns of names, or any format of links that is written.
+        kg1: The source graph, whose entities are in the first column.
+        kg2: The target graph, whose entities are in the second column.
+        format: "tsv", "csv", "jsonl", "parquet", "arrow", "nt" or "sssom"; the default, None, goes by the suffix of the
+            file's name.
+        strict: Whether unknown entities and second links of an entity are errors; otherwise they are left out.
+
+    Returns:
+        The links in the ids of the graphs, int64 [m, 2] of (source, target).
+
+    Raises:
+        OSError: The file cannot be opened.
+        ValueError: The format is unknown, or, if `strict`, a link cannot be used; the message names file and line.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import stea_fast as sf
+        >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["Berlin", "Germany"])
+        >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["德国", "柏林"])
+        >>> _ = Path("seeds.tsv").write_text("Berlin\t柏林\n", encoding="utf-8")
+        >>> sf.read_links("seeds.tsv", kg1, kg2).tolist()
+        [[0, 1]]
     """
     problems = Problems(strict)
     path = Path(path)
@@ -87,7 +126,28 @@ def name_index(kg: KG) -> dict[str, int]:
 
 
 def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name: str = "") -> Pair:
-    """Two graphs and known links, (m, 2) of entity ids, as a `Pair`; `test` links only serve to judge the result."""
+    """Put two graphs and known links together as a `Pair`.
+
+    Args:
+        kg1: The source graph.
+        kg2: The target graph.
+        seeds: Known links, int (m, 2) of entity ids, one-to-one.
+        test: True links that only serve to judge the result, int (m, 2); none by default.
+        name: A name for the pair.
+
+    Returns:
+        The `Pair`, whose test links are sealed.
+
+    Raises:
+        TypeError: A graph is not a `KG`, or links are not integers.
+        ValueError: A link has an id out of range, or an entity has two links.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> kg1, kg2 = sf.KG([[0, 0, 1]]), sf.KG([[1, 0, 0]])
+        >>> sf.make_pair(kg1, kg2, seeds=[[0, 1]], test=[[1, 0]]).train.tolist()
+        [[0, 1]]
+    """
     for kg, argument in ((kg1, "kg1"), (kg2, "kg2")):
         if not isinstance(kg, KG):
             raise TypeError(f"{argument} must be a KG, got {type(kg).__name__}")
@@ -106,14 +166,34 @@ def read_pair(
     strict: bool = False,
     permutation_seed: int = 0,
 ) -> Pair:
-    """Two files of triples and a file of known links as a `Pair` without test links.
+    r"""Read two files of triples and a file of known links as a `Pair` without test links.
 
     Args:
-        source, target: the graphs, as in `read_graph`.
-        seeds: links by name: TSV or CSV with two columns, or any format that is written.
-        literals, strict: as in `read_graph` and `read_links`.
-        permutation_seed: each graph's entities are numbered in a random order of their own: files often list
+        source: The file of the first graph, in any format that `read_graph` reads.
+        target: The file of the second graph.
+        seeds: A file of known links by name: TSV or CSV with two columns, or any format of links that is written.
+        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals.
+        strict: Whether malformed lines and unknown entities are errors; otherwise they are left out.
+        permutation_seed: The seed of the random order in which each graph's entities are numbered. Files often list
             both graphs in the same order, and whatever breaks a tie by id would then read the answer.
+
+    Returns:
+        The `Pair`, whose seeds are `pair.train`.
+
+    Raises:
+        OSError: A file cannot be opened.
+        ValueError: A format is unknown, or, if `strict`, a line cannot be used; the message names file and line.
+        ModuleNotFoundError: A format needs a package that is missing; the message says how to install it.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import stea_fast as sf
+        >>> _ = Path("a.tsv").write_text("Berlin\tcapital of\tGermany\n")
+        >>> _ = Path("b.tsv").write_text("柏林\t首都\t德国\n", encoding="utf-8")
+        >>> _ = Path("seeds.tsv").write_text("Berlin\t柏林\n", encoding="utf-8")
+        >>> pair = sf.read_pair("a.tsv", "b.tsv", "seeds.tsv")
+        >>> len(pair.train), pair.kg2.entity_label(pair.train[0, 1])
+        (1, '柏林')
     """
     seed = splits.check_seed(permutation_seed, "permutation_seed")
     kg1, kg2 = (

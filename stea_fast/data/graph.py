@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DegreeStats:
-    """Degrees in the inverse closure: every triple counts at its head and at its tail."""
+    """The degrees of a graph, in which every triple counts at its head and at its tail.
+
+    Attributes:
+        mean: The mean degree.
+        median: The median degree.
+        maximum: The largest degree.
+        isolated: The number of entities without triples.
+    """
 
     mean: float
     median: float
@@ -42,15 +49,29 @@ class KG(FromOtherLibraries):
     triples are kept.
 
     Args:
-        triples: (n, 3) integers: head, relation, tail. NumPy array, torch tensor or nested list.
-        num_entities: number of entities; the largest id + 1 if not given.
-        num_relations: number of relations R; the largest id + 1 if not given.
-        entity_names, relation_names: optional strings, one per id, shown in explanations.
+        triples: The triples (head, relation, tail), int (n, 3): a NumPy array, a torch tensor or nested lists.
+        num_entities: The number of entities; the default, None, takes the largest id + 1.
+        num_relations: The number R of relations; the default, None, takes the largest id + 1.
+        entity_names: A name for every entity, shown in explanations and files; the default, None, shows ids.
+        relation_names: A name for every relation, shown in explanations and files; the default, None, shows ids.
 
     Attributes:
-        indptr: int64 [num_entities + 1], start of every entity's edges.
-        edges: int32 [num_edges, 2], (neighbor, relation), ordered by both within an entity.
-        functionality: float32 [2R], fun(r) = distinct heads of r / distinct (head, tail) of r.
+        indptr: The start of every entity's edges, int64 [num_entities + 1].
+        edges: The edges (neighbor, relation), int32 [num_edges, 2], ordered by both within an entity.
+        functionality: The distinct heads of r divided by the distinct (head, tail) of r, for every directed relation
+            r, float32 [2R].
+
+    Raises:
+        ValueError: An id is negative or beyond its number, or there is not one name for each id.
+        TypeError: The triples are not integers, or the names are not strings.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> kg = sf.KG([[0, 0, 1], [1, 1, 2]])  # 0 -r0-> 1 -r1-> 2
+        >>> kg
+        KG(3 entities, 2 relations, 2 triples)
+        >>> kg.edges_of(1).tolist()  # (neighbor, relation): 0 by the inverse of r0, and 2 by r1
+        [[0, 2], [2, 1]]
     """
 
     __slots__ = (
@@ -106,9 +127,13 @@ class KG(FromOtherLibraries):
             self._set(name, freeze(value) if isinstance(value, np.ndarray) else value)
 
     def to(self, device: str | torch.device) -> KG:
-        """This graph with a copy of its arrays on a torch device, for `refine` and `Refiner` to use there.
+        """Copy the graph's arrays to a torch device, for `refine` and `Refiner` to use there.
 
-        The arrays on the host stay and are shared. `to("cpu")` forgets the copy.
+        Args:
+            device: The device, such as "cuda" or "cuda:1"; "cpu" forgets the copy.
+
+        Returns:
+            This graph with a copy on the device. The arrays on the host stay and are shared.
         """
         import torch
 
@@ -121,32 +146,32 @@ class KG(FromOtherLibraries):
 
     @property
     def num_triples(self) -> int:
-        """Number of distinct triples."""
+        """The number of distinct triples."""
         return len(self.edges) // 2
 
     @property
     def neighbors(self) -> np.ndarray:
-        """int32 [num_edges]: the neighbour of every edge."""
+        """The neighbour that every edge leads to, int32 [num_edges]."""
         return self.edges[:, 0]
 
     @property
     def relations(self) -> np.ndarray:
-        """int32 [num_edges]: the relation of every edge, in [0, 2R)."""
+        """The directed relation of every edge, int32 [num_edges] in [0, 2R)."""
         return self.edges[:, 1]
 
     @property
     def inverse_functionality(self) -> np.ndarray:
-        """float32 [2R]: fun⁻¹(r) = distinct tails of r / distinct (head, tail) of r = fun(r⁻)."""
+        """For every directed relation, fun⁻¹(r) = distinct tails of r / distinct (head, tail) of r, float32 [2R]."""
         return np.roll(self.functionality, self.num_relations)
 
     @property
     def degrees(self) -> np.ndarray:
-        """int64 [num_entities]: number of edges of every entity."""
+        """The number of edges of every entity, int64 [num_entities]."""
         return np.diff(self.indptr)
 
     @property
     def triples(self) -> np.ndarray:
-        """int32 [num_triples, 3]: the distinct triples, ordered by (head, tail, relation)."""
+        """The distinct triples (head, relation, tail), int32 [num_triples, 3], ordered by (head, tail, relation)."""
         forward = self.relations < self.num_relations
         heads = np.repeat(np.arange(self.num_entities, dtype=np.int32), self.degrees)[forward]
         return np.stack([heads, self.relations[forward], self.neighbors[forward]], axis=1)
@@ -172,22 +197,47 @@ class KG(FromOtherLibraries):
         return KG(kept, self.num_entities, self.num_relations, **names)
 
     def degree_stats(self) -> DegreeStats:
-        """Mean, median and largest degree, and the number of entities without triples."""
+        """Summarise how many edges the entities have.
+
+        Returns:
+            The mean, median and largest degree, and the number of entities without triples.
+        """
         degrees = self.degrees
         return DegreeStats(
             float(degrees.mean()), float(np.median(degrees)), int(degrees.max()), int((degrees == 0).sum())
         )
 
     def edges_of(self, entity: int) -> np.ndarray:
-        """int32 [degree, 2]: the edges (neighbor, relation) of one entity."""
+        """Look up the edges of one entity.
+
+        Args:
+            entity: The id of the entity.
+
+        Returns:
+            The edges (neighbor, relation), int32 [degree, 2].
+        """
         return self.edges[self.indptr[entity] : self.indptr[entity + 1]]
 
     def entity_label(self, entity: int) -> str:
-        """The entity's name, or its id as text."""
+        """Name an entity for a person to read.
+
+        Args:
+            entity: The id of the entity.
+
+        Returns:
+            Its name, or its id as text where the graph has no names.
+        """
         return self.entity_names[entity] if self.entity_names is not None else str(entity)
 
     def relation_label(self, relation: int) -> str:
-        """The relation's name or id; the inverse of r is written r⁻."""
+        """Name a directed relation for a person to read.
+
+        Args:
+            relation: The id of the relation, in [0, 2R).
+
+        Returns:
+            Its name or id; the inverse of r is written r⁻.
+        """
         base = relation % self.num_relations
         label = self.relation_names[base] if self.relation_names is not None else str(base)
         return label if relation < self.num_relations else f"{label}⁻"
@@ -209,13 +259,32 @@ class KG(FromOtherLibraries):
     __hash__ = object.__hash__
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph to a folder of .npy files. The folder appears whole or not at all."""
+        """Write the graph to a folder of .npy files, whole or not at all.
+
+        Args:
+            path: The folder. A graph that is saved there is replaced; any other folder is not.
+
+        Raises:
+            ValueError: There is a folder that is not a saved graph.
+            OSError: The folder cannot be written.
+        """
         parts = {field.name: getattr(self, field.name) for field in fields(graph_store.StoredGraph)}
         graph_store.save(graph_store.StoredGraph(**parts), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> KG:
-        """Read a saved graph; with `mmap=True` its arrays stay on disk until they are touched."""
+        """Read a graph that `save` wrote.
+
+        Args:
+            path: The folder.
+            mmap: Whether the arrays stay on the disk until they are touched.
+
+        Returns:
+            The graph, equal to the one that was saved.
+
+        Raises:
+            ValueError: The folder is not a saved graph, or is damaged.
+        """
         stored = graph_store.load(path, mmap=mmap)
         kg = cls.__new__(cls)
         for field in fields(stored):

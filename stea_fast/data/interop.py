@@ -24,32 +24,89 @@ class FromOtherLibraries:
 
     @classmethod
     def from_pandas(cls, frame: Any, columns: Sequence[Any] | None = None) -> Self:
-        """A graph from a pandas DataFrame: `columns` (default: head, relation, tail, or the first three)."""
+        """Make a graph from a pandas DataFrame with a row for every triple.
+
+        Args:
+            frame: The DataFrame; its values become names.
+            columns: The columns of head, relation and tail. The default, None, takes those called "head", "relation"
+                and "tail", or else the first three.
+
+        Returns:
+            The graph, with names of entities and relations.
+
+        Raises:
+            ValueError: A column is not there, or holds missing values.
+        """
         return cls.from_table(_table_from_pandas(frame, columns))
 
     @classmethod
     def from_networkx(cls, graph: Any, relation: str = "relation") -> Self:
-        """A graph from a NetworkX graph; an edge's relation is that attribute, or its key in a multigraph."""
+        """Make a graph from a NetworkX graph with an edge for every triple.
+
+        Args:
+            graph: The NetworkX graph; its nodes become entities, also those without edges.
+            relation: The attribute of an edge that names its relation; without it the key of a multigraph's edge
+                counts.
+
+        Returns:
+            The graph, with names of entities and relations.
+        """
         return cls.from_table(_table_from_networkx(graph, relation))
 
     @classmethod
     def from_rdflib(cls, graph: Any, literals: str = "drop") -> Self:
-        """A graph from an rdflib Graph; `literals="keep"` makes entities of literals."""
+        """Make a graph from an rdflib Graph.
+
+        Args:
+            graph: The rdflib Graph.
+            literals: "drop" leaves out triples whose object is a literal, "keep" makes entities of literals.
+
+        Returns:
+            The graph, with names of entities and relations.
+
+        Raises:
+            ValueError: The choice of `literals` is unknown.
+        """
         return cls.from_table(_table_from_rdflib(graph, literals))
 
     @classmethod
     def from_pykeen(cls, factory: Any) -> Self:
-        """A graph from a PyKEEN TriplesFactory, with its ids and labels."""
+        """Make a graph from a PyKEEN TriplesFactory.
+
+        Args:
+            factory: The TriplesFactory, whose ids and labels are kept.
+
+        Returns:
+            The graph, with names of entities and relations.
+
+        Raises:
+            ValueError: The ids of the factory are not 0 to n - 1.
+        """
         return cls.from_table(_table_from_pykeen(factory))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Self:
-        """A graph from PyTorch Geometric `Data` with `edge_index` and `edge_type`, with its ids."""
+        """Make a graph from a PyTorch Geometric `Data`.
+
+        Args:
+            data: An object with `edge_index` [2, n] and `num_nodes`, and with `edge_type` [n] if it has several
+                relations.
+
+        Returns:
+            The graph, with the ids of the data and without names.
+        """
         return cls(*_arrays_from_pyg(data))  # type: ignore[call-arg]
 
     @classmethod
     def from_table(cls, table: TripleTable) -> Self:
-        """A graph from a `stea_fast.formats.triples.TripleTable`."""
+        """Make a graph from a table of triples, as the readers of `stea_fast.formats` fill it.
+
+        Args:
+            table: A `stea_fast.formats.triples.TripleTable`.
+
+        Returns:
+            The graph, with names of entities and relations.
+        """
         names = {"entity_names": table.entities, "relation_names": table.relations}
         return cls(table.triples, len(table.entities), len(table.relations), **names)  # type: ignore[call-arg]
 

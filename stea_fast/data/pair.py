@@ -14,16 +14,24 @@ from stea_fast.data.sealed import SealedLinks, seal
 class Pair:
     """Two graphs and what is known of their alignment.
 
-    Attributes:
-        kg1, kg2: source and target graph.
-        links: all true (source, target) pairs, sealed: only `evaluate` opens them.
-        train: int64 [n, 2], the seeds, a part of `links` that a method may read.
-        test: the rest of `links`, sealed as well.
-        valid: held-out seeds where the dataset publishes them, else empty.
-        ids1, ids2: the original id of every entity where the files had integer ids, else None.
-        name: name of the dataset.
+    Arrays given as `links` or `test` are sealed: they tell how many they are, and only `evaluate` opens them.
 
-    Arrays given as `links` or `test` are sealed.
+    Attributes:
+        kg1: The source graph.
+        kg2: The target graph.
+        links: All true (source, target) pairs, sealed.
+        train: The seeds, int64 [n, 2]: the part of `links` that a method may read.
+        test: The rest of `links`, sealed.
+        valid: Held-out seeds, int64 [n, 2], where the dataset publishes them; else empty.
+        ids1: The original id of every source entity where the files had integer ids, else None.
+        ids2: The original id of every target entity where the files had integer ids, else None.
+        name: The name of the dataset.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> pair.train.shape, len(pair.test)
+        ((16, 2), 144)
     """
 
     kg1: KG

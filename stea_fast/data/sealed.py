@@ -14,10 +14,16 @@ ONLY_EVALUATE = "test links are for sf.evaluate only"
 
 
 class SealedLinks:
-    """(n, 2) true (source, target) pairs that say how many they are, and nothing else.
+    """True (source, target) pairs in an envelope: they say how many they are, and nothing else.
 
     They have no array protocol, items, attributes or iteration. `evaluate` opens them; whoever needs the links for an
     evaluation of their own calls `stea_fast.data.sealed.reveal`, which no method of the package does.
+
+    Args:
+        links: The pairs, int (n, 2).
+
+    Raises:
+        TypeError: Anything but their number is asked of them.
     """
 
     __slots__ = ("_links",)

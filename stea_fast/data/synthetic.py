@@ -114,21 +114,34 @@ def synthetic_pair(
     edge_noise: float = 0.1,
     seed_fraction: float = 0.1,
 ) -> Pair:
-    """Two noisy views of one random world, with known links. The same arguments give the same pair.
+    """Make two noisy views of one random world, with known links.
 
-    Degrees follow a power law; relations range from nearly one-to-one to one-to-many and many-to-one. In the
-    second graph about a quarter of the world's relations are split into two sub-relations, and another
-    quarter are merged in twos. Each graph numbers its entities and relations in a random order of its own.
+    Degrees follow a power law; relations range from nearly one-to-one to one-to-many and many-to-one. In the second
+    graph about a quarter of the world's relations are split into two sub-relations, and another quarter are merged in
+    twos. Each graph numbers its entities and relations in a random order of its own.
 
     Args:
-        num_entities: entities of each graph, at least 10.
-        seed: which pair, and which split of its links.
-        num_relations: relations of the world, which are those of the first graph.
-        mean_degree: triples per entity, at least 1; a little less remains where random triples coincide.
-        overlap: share of each graph's entities, in [0, 1], that have a counterpart; at least one has.
-        edge_noise: share of the shared edges, in [0, 1], that each graph loses, and again of random edges
-            that it gains, independently of the other graph.
-        seed_fraction: share of the links, in (0, 1], that become seeds; the others are for testing.
+        num_entities: The number of entities of each graph, at least 10.
+        seed: Which pair is made, and which split of its links.
+        num_relations: The number of relations of the world, which are those of the first graph.
+        mean_degree: The number of triples per entity, at least 1; a little less remains where random triples coincide.
+        overlap: The share of each graph's entities, in [0, 1], that have a counterpart; at least one has.
+        edge_noise: The share of the shared edges, in [0, 1], that each graph loses, and again of random edges that it
+            gains, independently of the other graph.
+        seed_fraction: The share of the links, in (0, 1], that become seeds; the others are for testing.
+
+    Returns:
+        The `Pair`. The same arguments always give the same pair.
+
+    Raises:
+        ValueError: A number is outside its range.
+        TypeError: A number is of the wrong type.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> pair.kg1
+        KG(200 entities, 20 relations, 1,167 triples)
     """
     n = validate.count(num_entities, "num_entities", minimum=10)
     seed = splits.check_seed(seed, "seed")

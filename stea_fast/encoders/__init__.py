@@ -26,7 +26,18 @@ NAMES = tuple(_CLASSES)
 
 
 def encoder_class(name: str) -> type[Any]:
-    """The class of a known encoder; its constructor documents its options."""
+    """Look up the class of an encoder, whose constructor documents its options.
+
+    Args:
+        name: "dual_amn", "rrea", "alinet", "gcn_align" or "propagation".
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: There is no encoder of that name.
+        ModuleNotFoundError: The encoder needs torch, which is not installed.
+    """
     if name not in _CLASSES:
         raise ValueError(f"unknown encoder {name!r}; known are {', '.join(NAMES)}")
     try:
@@ -41,5 +52,21 @@ def encoder_class(name: str) -> type[Any]:
 
 
 def make(name: str, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", **options: Any) -> Encoder:
-    """An encoder by name, for this pair of graphs. `options` are those of its class."""
+    """Make an encoder by its name, for one pair of graphs.
+
+    Args:
+        name: "dual_amn", "rrea", "alinet", "gcn_align" or "propagation".
+        kg1: The source graph.
+        kg2: The target graph.
+        seed: The seed of its random numbers.
+        device: The torch device it trains on, such as "cpu" or "cuda".
+        options: The options of its class.
+
+    Returns:
+        The encoder, untrained.
+
+    Raises:
+        ValueError: There is no encoder of that name, or an option has an unusable value.
+        ModuleNotFoundError: The encoder needs torch, which is not installed.
+    """
     return encoder_class(name)(kg1, kg2, seed=seed, device=device, **options)

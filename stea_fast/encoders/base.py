@@ -14,29 +14,48 @@ Progress = Callable[[int, int], object]
 
 
 class Encoder(Protocol):
-    """Gives every entity of both graphs an embedding, learnt from pairs that are taken to be true.
+    """What the loop asks of an encoder: an embedding for every entity, learnt from pairs that are taken to be true.
 
-    Wrapping an encoder of your own takes these members; arrays are torch tensors or NumPy arrays.
+    An encoder of your own needs these members and no base class; arrays are torch tensors or NumPy arrays. `state` and
+    `load_state` are needed for checkpoints only.
 
     Attributes:
-        first_epochs: epochs of the first training, on the seeds.
-        round_epochs: epochs of every later round of self-training.
+        first_epochs: The number of epochs of the first training, on the seeds.
+        round_epochs: The number of epochs of every later round of self-training.
     """
 
     first_epochs: int
     round_epochs: int
 
     def fit(self, pairs: Any, epochs: int, *, progress: Progress | None = None) -> None:
-        """Train on pairs (m, 2) of a kg1 and a kg2 entity; `progress(done, total)` is called after every epoch."""
+        """Train on pairs of entities.
+
+        Args:
+            pairs: Pairs of a kg1 and a kg2 entity, int (m, 2).
+            epochs: The number of epochs.
+            progress: A function that is called with (done, total) after every epoch, or None.
+        """
 
     def embeddings(self) -> tuple[Any, Any]:
-        """float32 [n1, d] and [n2, d], comparable by cosine."""
+        """Give the embeddings of both graphs as they are now.
+
+        Returns:
+            Two float32 arrays [n1, d] and [n2, d], comparable by cosine.
+        """
 
     def state(self) -> dict[str, Any]:
-        """All arrays needed to continue bit for bit in an encoder made with the same arguments."""
+        """Give everything needed to continue bit for bit in an encoder made with the same arguments.
+
+        Returns:
+            Arrays by name.
+        """
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from what `state` gave.
+
+        Args:
+            state: Arrays by name.
+        """
 
 
 class TrainingError(RuntimeError):

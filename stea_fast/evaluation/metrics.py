@@ -21,13 +21,30 @@ PAIR_METRICS = ("precision", "recall", "f1")
 
 @dataclass(frozen=True)
 class Metrics:
-    """Ranking quality over the test links, and quality of the links that were output.
+    """The quality of rankings over the test links, and of the links that were output.
 
-    Ranks are pessimistic: a wrong target with the same score counts as ranked before the true one. A true
-    target that is not among the candidates has no rank: it counts as a miss at every k and 0 in the MRR.
-    `precision`, `recall` and `f1` are NaN where nothing was output (candidates have no `pairs`), all that comes from
-    ranks is NaN where nothing was ranked (links have no rankings). `mean_rank` is the mean over the links whose
-    target has a rank, NaN where none has. `hits` gives Hit@k by k, for every k up to the length of the rankings.
+    Ranks are pessimistic: a wrong target with the same score counts as ranked before the true one. A true target that
+    is not among the candidates has no rank: it counts as a miss at every k, and 0 in the MRR.
+
+    Attributes:
+        hit1: The share of test links whose target is ranked first; NaN where nothing was ranked.
+        hit10: The share of test links whose target is among the first ten; NaN where nothing was ranked.
+        mrr: The mean of 1 / rank; NaN where nothing was ranked.
+        precision: The share of the output links that are right; NaN where nothing was output.
+        recall: The share of the test links that were output; NaN where nothing was output.
+        f1: The harmonic mean of precision and recall; NaN where nothing was output.
+        pool: "test" if the ranks are among the targets of the test links, "all" if among all targets.
+        num_links: The number of test links.
+        num_pairs: The number of links that were output.
+        mean_rank: The mean rank of the links whose target has a rank; NaN where none has.
+        hits: Hit@k by k, for every k that was asked for, up to the length of the rankings.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[0, 1], [0, 1]]), np.array([[0.9, 0.1], [0.8, 0.7]]))
+        >>> print(sf.evaluate(sf.Candidates(ranking), [[0, 0], [1, 1]]))
+        Hit@1 0.500  Hit@10 1.000  MRR 0.750
     """
 
     hit1: float
@@ -43,7 +60,14 @@ class Metrics:
     hits: dict[int, float] = field(default_factory=dict, hash=False)
 
     def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """The values by name: all of them, or those named, such as `RANKING_METRICS` or `PAIR_METRICS`."""
+        """Give the values by name, for JSON.
+
+        Args:
+            names: The names of the values to give, such as `("hit1", "mrr")`; the default, None, gives all of them.
+
+        Returns:
+            A dictionary from name to value.
+        """
         values = asdict(self)
         return values if names is None else {name: values[name] for name in names}
 
@@ -65,13 +89,20 @@ class PairsOnly:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Whether two results differ by more than chance, entity by entity.
+    """Whether two results differ by more than chance, test link by test link.
 
     Attributes:
-        difference: mean of (first - second).
-        t: Student's t; 0 where nothing differs, ±inf where every entity differs by the same amount.
-        p: two-sided probability of a |t| as large or larger if the results were equally good.
-        n: number of test links compared.
+        difference: The mean of (first - second).
+        t: Student's t; 0 where nothing differs, ±inf where every link differs by the same amount.
+        p: The two-sided probability of a |t| as large or larger if the results were equally good.
+        n: The number of test links compared.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> candidates = sf.demo.candidates(pair)
+        >>> sf.paired_t_test(candidates, candidates, pair.test)
+        PairedTest(difference=0.0, t=0.0, p=1.0, n=144)
     """
 
     difference: float
@@ -82,13 +113,21 @@ class PairedTest:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """How far probabilities are from the frequencies they promise.
+    """How far probabilities are from the frequencies that they promise, in bins of equal width.
 
     Attributes:
-        error: expected calibration error, Σ counts·|accuracy - confidence| / Σ counts.
-        confidence: float64 [bins], mean probability of the best candidates in each bin; NaN in an empty bin.
-        accuracy: float64 [bins], share of them that are right; NaN in an empty bin.
-        counts: int64 [bins], how many they are.
+        error: The expected calibration error, Σ counts·|accuracy - confidence| / Σ counts.
+        confidence: The mean probability of the best candidates in each bin, float64 [bins]; NaN in an empty bin.
+        accuracy: The share of them that are right, float64 [bins]; NaN in an empty bin.
+        counts: The number of best candidates in each bin, int64 [bins].
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> ranking = sf.Ranking(np.array([[0], [0]]), np.array([[0.5], [0.5]]))
+        >>> curve = sf.calibration_error(sf.Candidates(ranking), [[0, 0], [1, 1]], bins=2)
+        >>> curve.counts.tolist(), float(curve.accuracy[1]), curve.error  # one of two is right, as promised
+        ([0, 2], 0.5, 0.0)
     """
 
     error: float
@@ -105,17 +144,31 @@ def evaluate(
     direction: str = "forward",
     ks: tuple[int, ...] = (1, 3, 5, 10, 50),
 ) -> Metrics:
-    """Compare candidates, a refinement or links with test links.
+    """Compare candidates, a refinement, an alignment or links with test links.
 
     Args:
-        result: anything with `.forward` (and `.backward`) rankings; `.pairs` are judged too where there are any.
+        result: Anything with `.forward` (and `.backward`) rankings; its `.pairs` are judged too where there are any.
             What has `.pairs` but no `.forward` is judged by its pairs alone.
-        test: true (source, target) pairs that took no part in making the result: `pair.test`, or an (n, 2) array.
-        pool: "test" ranks the true target among the targets of the test links only (closed, as papers do),
-            "all" among all targets.
-        direction: "forward" ranks targets for sources, "backward" sources for targets.
-        ks: the k of `Metrics.hits`; those beyond the length of the rankings are left out, because a target further
-            down could not have been seen.
+        test: True links that took no part in making the result: `pair.test`, or an int (n, 2) array of (source,
+            target).
+        pool: "test" ranks the true target among the targets of the test links only, as papers do; "all" ranks it among
+            all targets.
+        direction: "forward" ranks targets for sources, "backward" ranks sources for targets.
+        ks: The values of k for `Metrics.hits`. Those beyond the length of the rankings are left out, because a target
+            further down could not have been seen.
+
+    Returns:
+        The `Metrics` of the rankings and of the pairs.
+
+    Raises:
+        ValueError: There are no test links, an id is out of range, or the result lacks the direction asked for.
+        TypeError: The result has neither rankings nor pairs.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> print(sf.evaluate(sf.demo.candidates(pair), pair.test))
+        Hit@1 0.569  Hit@10 0.847  MRR 0.651
     """
     depths = [validate.count(k, "ks", minimum=1) for k in ks]
     links = _test_links(test)
@@ -152,13 +205,30 @@ def paired_t_test(
     pool: str = "test",
     direction: str = "forward",
 ) -> PairedTest:
-    """Two-sided paired t-test of two results over the same test links.
+    """Test whether two results differ by more than chance: a two-sided paired t-test over the same test links.
 
     Args:
-        result_a, result_b: anything with rankings, as in `evaluate`.
-        test: (n, 2) true (source, target) pairs, at least two.
-        metric: what is compared for every link: "hit1" (0 or 1), or "mrr" (1 / rank, 0 for no rank).
-        pool, direction: as in `evaluate`.
+        result_a: The first result: anything with rankings, as `evaluate` takes it.
+        result_b: The second result.
+        test: True links, at least two: `pair.test`, or an int (n, 2) array of (source, target).
+        metric: What is compared for every link: "hit1" (0 or 1) or "mrr" (1 / rank, and 0 for no rank).
+        pool: "test" ranks among the targets of the test links, "all" among all targets.
+        direction: "forward" ranks targets for sources, "backward" ranks sources for targets.
+
+    Returns:
+        A `PairedTest` with the mean difference, t, p and the number of links.
+
+    Raises:
+        ValueError: There are fewer than two test links, or a choice is unknown.
+        TypeError: A result has no rankings.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> candidates = sf.demo.candidates(pair)
+        >>> out = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train)
+        >>> sf.paired_t_test(out, candidates, pair.test).p < 0.01
+        True
     """
     validate.choice(metric, "metric", ("hit1", "mrr"))
     links = _test_links(test)
@@ -177,15 +247,28 @@ def paired_t_test(
 
 
 def calibration_error(result: HasRankings, test: ArrayLike | SealedLinks, *, bins: int = 10) -> ReliabilityCurve:
-    """Expected calibration error of every test source's best candidate, and its reliability curve.
+    """Measure how well the probabilities of the best candidates predict how often they are right.
+
+    A source without candidates counts as wrong with probability 0. The best candidate is right where the true target
+    has rank 1 among all targets; so two best candidates with the same probability are both wrong.
 
     Args:
-        result: anything with a `.forward` ranking whose `.probs`, or else `.scores`, are probabilities in [0, 1].
-        test: (n, 2) true (source, target) pairs that took no part in making the result.
-        bins: number of bins of equal width; a probability on an edge belongs to the upper bin, 1 to the last.
+        result: Anything with a `.forward` ranking whose `.probs`, or else `.scores`, are probabilities in [0, 1].
+        test: True links that took no part in making the result: `pair.test`, or an int (n, 2) array.
+        bins: The number of bins of equal width. A probability on an edge belongs to the upper bin, 1 to the last.
 
-    A source without candidates counts as wrong with probability 0. The best candidate is right where the true
-    target has rank 1 among all targets; so two best candidates with the same probability are both wrong.
+    Returns:
+        A `ReliabilityCurve` with the expected calibration error.
+
+    Raises:
+        ValueError: There are no test links, or the scores are not probabilities.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> out = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train)
+        >>> sf.calibration_error(out, pair.test).error < 0.1
+        True
     """
     bins = validate.count(bins, "bins", minimum=1)
     links = _test_links(test)

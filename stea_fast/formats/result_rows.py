@@ -20,15 +20,16 @@ Value = str | float | bool | None
 
 
 class LinkRow(NamedTuple):
-    """One source entity by its name.
+    """What was decided for one source entity, under the ids of your files.
 
     Attributes:
-        source, target: original ids; the target is None where there is no counterpart, and a guess where the status
-            is "uncertain".
-        probability: that the link is right; 1 for a seed, None where there is no target.
-        rank: of the target among the source's candidates, from 1; None where it is not among them.
-        agreement: who chose whom: "both" each other, "forward" the source the target, "backward" the target the
-            source, "none" (one-to-one links only); None where there is no link.
+        source: The original id of the source entity.
+        target: The original id of its counterpart; None where there is none, and a guess where the status is
+            "uncertain".
+        probability: The probability that the target is right; 1 for a seed, None where there is no target.
+        rank: The place of the target among the source's candidates, from 1; None where it is not among them.
+        agreement: Who chose whom: "both" each other, "forward" the source the target, "backward" the target the source,
+            "none" neither (one-to-one links only); None where there is no link.
         status: "seed", "link", "uncertain" or "no_counterpart".
     """
 

@@ -29,16 +29,25 @@ _COMPUTED_BY: dict[type, Callable[[Problem, Any], Outcome]] = {
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """What `refine` returns.
+    """The refined candidates of both directions, and the links selected from them.
+
+    This is what `refine` returns. Arrays are of the kind that the candidates were, NumPy or torch, on the same device.
 
     Attributes:
-        forward: refined candidates of every source entity, best first.
-        backward: the same for every target entity; None if only one direction was given.
-        pairs: (m, 2) selected pseudo mappings; seeds are not among them.
-        pair_probs: [m] their probability.
-        relations: the relation alignment behind the evidence.
-        sweeps: how many sweeps were made before the predictions settled.
-        betas: the inverse temperature of each direction (None where not used).
+        forward: The refined candidates of every source entity, best first.
+        backward: The refined candidates of every target entity; None if candidates in one direction were given.
+        pairs: The selected pseudo mappings, int64 [m, 2] of (source, target); no seed is among them.
+        pair_probs: The probability of every selected pair, float32 [m].
+        relations: The relation alignment that the evidence was computed with.
+        sweeps: The number of sweeps that were made before the predictions settled.
+        betas: The inverse temperature of each direction; None where no temperature was used.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> out = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train)
+        >>> out.forward.probs.shape, out.pairs.shape[1], len(out.pair_probs) == len(out.pairs)
+        ((200, 10), 2, True)
     """
 
     forward: RefinedRanking
@@ -53,7 +62,29 @@ class Refinement:
     _witnesses: str = field(repr=False)
 
     def explain(self, e: int, e2: int) -> Explanation:
-        """The facts (r, n, r', n') behind e ≡ e2, strongest first, with each one's share of the evidence."""
+        """Find the facts behind a pair: edges of both entities that lead to neighbours believed to be the same.
+
+        Where a neighbour is one witness, which is the default, there is one fact for every pair of neighbours, the
+        strongest.
+
+        Args:
+            e: The id of a source entity.
+            e2: The id of a target entity.
+
+        Returns:
+            An `Explanation`: facts (r, n, r', n'), strongest first, each with its share of the evidence.
+
+        Raises:
+            ValueError: There is no entity of that id.
+
+        Example:
+            >>> import stea_fast as sf
+            >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+            >>> out = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train)
+            >>> facts = out.explain(*out.pairs[0])
+            >>> facts[0].evidence >= facts[-1].evidence
+            True
+        """
         return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations, self._witnesses)
 
 
@@ -73,46 +104,53 @@ def refine(
     n_threads: int | None = None,
     rows_per_block: int | None = None,
 ) -> Refinement:
-    """Refine an encoder's candidates by the dependencies between the predictions.
+    """Refine an encoder's candidates by checking every guess against the guesses for its neighbours.
 
     Args:
-        candidates: `Candidates` (both directions), or (indices, scores) for one direction: [n, k] arrays with a row
-            per entity of kg1, best first, -1 for "none"; NumPy or torch. Partition sums that `topk(..., beta=...)`
-            computed are used; without them the candidates of a row share all its probability mass.
-        kg1, kg2: source and target graph.
-        seeds: (m, 2) known links. They stay certain and lend their weight to their neighbours.
-        holdout: (m, 2) known links that the encoder was not trained on; β is fitted to them. Without them β
-            is set so that the mean probability of the best candidates equals the share of rows whose best
-            candidate is mutual (0.5 if only one direction is given), kept between 2/k and 0.95.
-        relations: a given relation alignment; by default it is estimated from seeds and predictions, anew in every
+        candidates: `Candidates` with both directions, or a tuple (indices, scores) for one: int and float [n, k]
+            arrays, NumPy or torch, with a row per entity of kg1, best candidate first and -1 for "no candidate".
+            Partition sums that `topk(..., beta=...)` computed are used; without them the candidates of a row share all
+            its probability mass.
+        kg1: The source graph, whose entities are the rows of the forward candidates.
+        kg2: The target graph, whose entities are the candidates.
+        seeds: Known links, int (m, 2) of (source, target); empty by default. They stay certain and lend their weight to
+            their neighbours.
+        holdout: Known links that the encoder was not trained on, int (m, 2); empty by default. β is fitted to them.
+            Without them β is chosen so that the mean probability of the best candidates equals the share of rows
+            whose best candidate is mutual (0.5 if one direction is given), kept between 2/k and 0.95.
+        relations: A relation alignment to use. The default, None, estimates it from seeds and predictions in every
             sweep.
-        method: "joint" (the default), "product" or "paper", or an `sf.Joint`, `sf.Product` or `sf.Paper` with
-            options of its own.
-        select: which pairs become pseudo mappings: "mutual" (each other's best), "forward" or "backward" (every
-            source's or every target's best above `threshold`), "either" (both of these together), or "none". By
-            default "mutual", and "none" where only one direction is given.
-        threshold: probability that a selected pair must exceed.
-        backend: "auto" (CUDA tensors are refined where they are, if the method has CUDA kernels; else the fastest
-            on the CPU), "native", "numba", "cuda" or "reference".
-        n_threads: default: all CPUs of this process, or `STEA_NUM_THREADS`.
-        rows_per_block: on a GPU, compute the evidence of this many rows at a time, with less scratch memory.
+        method: "joint" (the default), "product" or "paper", or an `sf.Joint`, `sf.Product` or `sf.Paper` with options
+            of its own.
+        select: Which pairs become pseudo mappings: "mutual" selects pairs that are each other's best, "forward" or
+            "backward" every source's or every target's best above `threshold`, "either" both of these together, and
+            "none" nothing. The default, None, is "mutual" for two directions and "none" for one.
+        threshold: The probability that a selected pair must exceed. It may be left at its default, None, for "mutual",
+            which then selects all mutual pairs.
+        backend: "native", "numba", "cuda" or "reference"; "auto" refines CUDA tensors where they are if the method has
+            CUDA kernels, and takes the fastest backend on the CPU otherwise.
+        n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
+        rows_per_block: On a GPU, the number of rows whose evidence is computed at a time: fewer rows need less scratch
+            memory. The default, None, computes all rows at once.
 
     Returns:
-        A `Refinement`; its arrays are of the kind of the candidates, on their device.
+        A `Refinement`, whose arrays are of the kind of the candidates and on their device.
 
     Raises:
-        ValueError, TypeError: an argument is unusable; the message says what was expected.
-        BackendUnavailable: the backend asked for cannot run here.
+        ValueError: An argument has an unusable value; the message says what was expected.
+        TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
+        BackendUnavailable: The backend asked for cannot run here.
 
     Example:
+        >>> import numpy as np
         >>> import stea_fast as sf
-        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
-        >>> candidates = sf.demo.candidates(pair)
-        >>> out = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method=sf.Joint(sweeps=2))
-        >>> out.forward.indices.shape
-        (200, 10)
-        >>> sf.evaluate(out, pair.test).hit1 > sf.evaluate(candidates, pair.test).hit1
-        True
+        >>> kg1 = sf.KG([[0, 0, 1], [1, 1, 2], [2, 0, 3]])
+        >>> kg2 = sf.KG([[3, 0, 2], [2, 1, 1], [1, 0, 0]])
+        >>> indices = np.array([[3, 1], [2, 3], [0, 1], [0, 2]])  # two candidates for each entity of kg1, best first
+        >>> scores = np.array([[0.9, 0.2], [0.8, 0.7], [0.6, 0.5], [0.9, 0.1]])
+        >>> out = sf.refine((indices, scores), kg1, kg2, seeds=[[0, 3]], method=sf.Joint(sweeps=2))
+        >>> out.forward.indices[:, 0].tolist()  # entity 2 now goes to 1: its neighbours agree
+        [3, 2, 1, 0]
     """
     chosen = method_of(method)
     if select is not None:

@@ -16,27 +16,33 @@ BLANKETS = ("local", "full")
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class Joint:
-    """Both directions at once: source and target compete for a pair, and matched neighbours propose new ones.
+    """Refine both directions at once: sources and targets compete for each other, and matched neighbours propose pairs.
 
-    A pair's probability is √(p_row·p_column) with p ∝ exp(β·score + λ·L), balanced over rows and columns
-    (`stea_fast.refinement.joint` has the mathematics). The default method.
+    A pair's probability is √(p_row·p_column), where each p ∝ exp(β·score + λ·L) is normalised over everything that the
+    row or the column could be, and both are balanced against each other. `stea_fast.refinement.joint` has the
+    mathematics. This is the default method of `refine`.
 
     Args:
-        evidence_weight: λ, the weight of the evidence L beside the encoder's score.
-        sweeps: at most this many rounds of relation alignment, proposals and evidence; fewer once the matched
-            pairs settle.
-        proposals: pairs that the matched neighbours of every entity may propose beyond the candidates; 0 for none.
-            Their scores come from `candidates.score` where `topk` made the candidates; otherwise they count as no
-            better than the last candidate of their lists.
-        balance: iterations of Sinkhorn's balancing, which lets no entity give away or receive more than one
-            counterpart's worth of probability; 0 for none.
+        evidence_weight: The weight λ ≥ 0 of the evidence L beside the encoder's score.
+        sweeps: The largest number of sweeps. A sweep aligns the relations, collects proposals and computes the evidence
+            of all pairs; the refinement stops earlier once the matched pairs settle.
+        proposals: How many pairs the matched neighbours of an entity may propose beyond its candidates; 0 turns
+            proposals off. Proposed pairs are scored by `candidates.score` if `topk` made the candidates. Otherwise they
+            count as no better than the last candidate of their lists.
+        balance: How many of Sinkhorn's iterations balance rows and columns, so that no entity gives away or receives
+            more than one counterpart's worth of probability; 0 turns balancing off.
         witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
             strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
-        lone_witness: what the evidence of a pair counts for that has one witness only; 1 for its full weight.
-            Witnesses that agree are worth more than their sum.
-        beta: β, the inverse temperature of the scores; by default it is fitted to `holdout` links or chosen by the
-            agreement of both directions, and the one of `topk(..., beta=...)` where that computed partition sums.
-        k: use only the k best candidates of every row.
+        lone_witness: The share in [0, 1] of its evidence that counts for a pair with a single witness; 1 counts all of
+            it. Witnesses that agree are worth more than their sum.
+        beta: The inverse temperature β of the scores. The default, None, takes the β of `topk(..., beta=...)` if the
+            candidates come with partition sums, fits it to the `holdout` links of `refine` if there are any, and
+            otherwise chooses it so that the probabilities claim what the two directions agree on.
+        k: How many of the best candidates of every row are used; the default, None, uses all of them.
+
+    Raises:
+        ValueError: An option is outside its range.
+        TypeError: An option does not exist, or is not a number.
 
     Example:
         >>> import stea_fast as sf
@@ -66,20 +72,25 @@ class Joint:
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """One direction at a time: q* ∝ q·exp(λ·L) over the candidates of every row, and nothing beyond them.
+    """Refine one direction at a time: q* ∝ q·exp(λ·L) over the candidates of every row, and nothing beyond them.
 
     Args:
-        evidence_weight: λ, the weight of the evidence L beside the encoder's log-probability.
-        sweeps: at most this many rounds of relation alignment and refinement; fewer once no best candidate changes.
-        evidence: what speaks for a pair among its neighbours: "mutual" (pairs that are each other's best, with weight
-            √(q·q')), "soft" (every candidate with its probability) or "argmax" (the best candidate, with weight 1).
-            By default "mutual" where both directions are given, and "soft" where only one is.
-        blanket: "local" (the factor of the entity) or "full" (and the factors of its neighbours).
+        evidence_weight: The weight λ ≥ 0 of the evidence L beside the encoder's log-probability.
+        sweeps: The largest number of sweeps. A sweep aligns the relations and refines all rows; the refinement stops
+            earlier once no row changes its best candidate.
+        evidence: Which guesses for the neighbours count: "mutual" counts pairs that are each other's best, with weight
+            √(q·q'); "soft" counts every candidate with its probability; "argmax" counts the best candidate with
+            weight 1. The default, None, is "mutual" if candidates in both directions are given, and "soft" otherwise.
+        blanket: "local" uses the factor of the entity itself, "full" adds the factors of its neighbours.
         witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
             strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
-        normalisation: how scores become probabilities: "softmax", "minmax", or "none" if they are probabilities.
-        beta: the inverse temperature of the softmax; see `Joint`.
-        k: use only the k best candidates of every row.
+        normalisation: How scores become probabilities: "softmax", "minmax", or "none" if they are probabilities.
+        beta: The inverse temperature β of the softmax. The default, None, chooses it as for `Joint`.
+        k: How many of the best candidates of every row are used; the default, None, uses all of them.
+
+    Raises:
+        ValueError: An option is outside its range, or not among its choices.
+        TypeError: An option does not exist, or is of the wrong type.
 
     Example:
         >>> import stea_fast as sf
@@ -106,15 +117,24 @@ class Product:
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """The step of the paper: q* ∝ exp(g), where g = 1 - exp(-L) is the compatibility with the neighbours.
+    """Refine as the paper does: q* ∝ exp(g), where g = 1 - exp(-L) is the compatibility with the neighbours.
 
-    `Paper()` is exactly the paper's step: arg-max evidence, statements as witnesses, one sweep, the local factor. The
-    fields are there for the paper's own ablations.
+    `Paper()` is exactly the step of the paper: arg-max evidence, statements as witnesses, one sweep and the local
+    factor. The options are there for the paper's own ablations.
 
     Args:
-        evidence, blanket, sweeps, witnesses: as in `Product`.
-        normalisation: "softmax" or "minmax", the two that the paper compares, or "none".
-        beta, k: as in `Product`.
+        evidence: Which guesses for the neighbours count: "argmax", "soft" or "mutual"; see `Product`.
+        blanket: "local" uses the factor of the entity itself, "full" adds the factors of its neighbours.
+        sweeps: The largest number of sweeps of relation alignment and refinement.
+        witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
+            strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
+        normalisation: "softmax" or "minmax", the two that the paper compares, or "none" if scores are probabilities.
+        beta: The inverse temperature β of the softmax. The default, None, chooses it as for `Joint`.
+        k: How many of the best candidates of every row are used; the default, None, uses all of them.
+
+    Raises:
+        ValueError: An option is outside its range, or not among its choices.
+        TypeError: An option does not exist, or is of the wrong type.
 
     Example:
         >>> import stea_fast as sf

@@ -20,12 +20,22 @@ class Fact:
     """A pair of edges r(e, n) and r'(e', n') that speaks for e ≡ e'.
 
     Attributes:
-        relation, neighbor: r and n; relation ids are those of the inverse closure.
-        relation2, neighbor2: r' and n'.
-        weight: w(n, n'), the belief that the neighbours are the same.
-        evidence: this fact's part of L(e, e').
-        share: the same as a fraction of L(e, e').
-        text: the fact with names where they are known.
+        relation: The relation r of the first edge; ids from R on are inverse relations.
+        neighbor: The neighbour n that the first edge leads to.
+        relation2: The relation r' of the second edge.
+        neighbor2: The neighbour n' that the second edge leads to.
+        weight: The belief w(n, n') in [0, 1] that the two neighbours are the same.
+        evidence: What this fact adds to the evidence L(e, e').
+        share: The same as a fraction of L(e, e').
+        text: The fact as a line of text, with names where the graphs have them.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> kg1, kg2 = sf.KG([[0, 0, 1]]), sf.KG([[1, 0, 0]])
+        >>> out = sf.refine(([[1], [0]], [[0.9], [0.8]]), kg1, kg2, seeds=[[0, 1]])
+        >>> fact = out.explain(1, 0)[0]
+        >>> fact.neighbor, fact.neighbor2, fact.weight
+        (0, 1, 1.0)
     """
 
     relation: int
@@ -39,7 +49,24 @@ class Fact:
 
 
 class Explanation(Sequence[Fact]):
-    """The facts behind one pair, strongest first."""
+    """The facts behind one pair of entities, strongest first: a sequence of `Fact` that prints as a table.
+
+    `Refinement.explain` makes it.
+
+    Args:
+        title: The names of the two entities.
+        facts: The facts, strongest first.
+        evidence: The evidence L of the pair, which is the sum over the facts.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["Berlin", "Germany"], relation_names=["capital of"])
+        >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["德国", "柏林"], relation_names=["首都"])
+        >>> out = sf.refine(([[1], [0]], [[0.9], [0.8]]), kg1, kg2, seeds=[[0, 1]])
+        >>> print(out.explain(1, 0))
+        Germany ≡ 德国: evidence 1.597 from 1 facts
+          100.0%  capital of⁻ → Berlin  ≈  首都⁻ → 柏林  (w = 1.000)
+    """
 
     def __init__(self, title: str, facts: list[Fact], evidence: float) -> None:
         self.title = title

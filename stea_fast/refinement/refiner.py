@@ -15,20 +15,28 @@ from stea_fast.types import TopK
 
 
 class Refiner:
-    """The drop-in for a training loop of your own: `pairs = step(emb1, emb2)`.
-
-    Args:
-        kg1, kg2: the graphs.
-        seeds: (m, 2) known links; never among the pairs returned.
-        k: candidates of every entity that the search finds.
-        csls: neighbours that CSLS looks at; 0 for the plain similarity.
-        refinement: a `Schedule`, by which the joint refinement changes from call to call (the default), or one
-            method for all calls: a name or an `sf.Joint`, `sf.Product` or `sf.Paper`.
-        select, threshold: as in `refine`; by default the schedule gives the threshold.
-        backend, n_threads, rows_per_block: as in `refine`. The joint refinement works on the CPU, wherever the
-            embeddings lie.
+    """The refinement as one line of a training loop of your own: `pairs = step(emb1, emb2)`.
 
     After a call, `candidates` and `refinement` hold what the pairs were selected from.
+
+    Args:
+        kg1: The source graph.
+        kg2: The target graph.
+        seeds: Known links, int (m, 2) of (source, target); they are never among the pairs returned.
+        k: The number of candidates that the search finds for every entity.
+        csls: The number of neighbours that CSLS averages over; 0 ranks by the plain similarity.
+        refinement: A `Schedule`, by which the joint refinement changes from call to call, or one method for all calls:
+            an `sf.Joint`, `sf.Product` or `sf.Paper`, or a name. "joint" stands for the default schedule.
+        select: Which pairs are returned; see `refine`. The default, None, returns pairs that are each other's best.
+        threshold: The probability that a returned pair must exceed; the default, None, takes the schedule's.
+        backend: The backend of the refinement; see `refine`. The joint refinement works on the CPU, wherever the
+            embeddings lie.
+        n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
+        rows_per_block: On a GPU, the number of rows whose evidence is computed at a time; all of them by default.
+
+    Raises:
+        ValueError: An argument has an unusable value.
+        TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
 
     Example:
         >>> import stea_fast as sf
@@ -64,7 +72,15 @@ class Refiner:
         self.refinement: Refinement | None = None
 
     def __call__(self, emb1: Any, emb2: Any) -> Any:
-        """(m, 2) pseudo mappings to train on beside the seeds, as the kind of array the embeddings are."""
+        """Search, refine and select: the pairs to train on in the next round.
+
+        Args:
+            emb1: The embeddings of the source entities, float [n1, d], NumPy or torch.
+            emb2: The embeddings of the target entities, float [n2, d], of the same kind.
+
+        Returns:
+            Pseudo mappings, int64 [m, 2], to train on beside the seeds, as the kind of array that the embeddings are.
+        """
         number, self.calls = self.calls, self.calls + 1
         threshold = self.plan.threshold(number, last=False) if self.threshold is None else self.threshold
         self.candidates = topk(emb1, emb2, self.k, self.csls, beta=self.plan.beta)

@@ -28,15 +28,40 @@ def align_relations(
     backend: str = "auto",
     n_threads: int | None = None,
 ) -> RelationAlignment:
-    """P(r ⊆ r') and P(r' ⊆ r) for all observed pairs of relations.
+    """Estimate how far the relations of two graphs contain each other, from beliefs about their entities.
 
     P(r ⊆ r') = (num(r, r') + smoothing·prior) / (den(r) + smoothing), where num counts the statements of r
     that are also made by r', and den those whose both ends have a counterpart, each as an expectation under
     the beliefs. Pairs never seen together are not stored.
 
     Args:
-        beliefs1: what the entities of kg1 are believed to be in kg2; gives P(r ⊆ r').
-        beliefs2: the same from the other side; gives P(r' ⊆ r).
+        kg1: The source graph, with R1 relations.
+        kg2: The target graph, with R2 relations.
+        beliefs1: What the entities of kg1 are believed to be in kg2; P(r ⊆ r') is computed from it.
+        beliefs2: What the entities of kg2 are believed to be in kg1; P(r' ⊆ r) is computed from it.
+        smoothing: The number of statements ≥ 0 that the prior is worth.
+        prior: The probability in [0, 1] of a pair of relations before any statement is seen.
+        backend: "native", "numba" or "reference"; "auto" takes the fastest that can run here.
+        n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
+
+    Returns:
+        A `RelationAlignment` of [2R1, 2R2] and [2R2, 2R1] sparse probabilities.
+
+    Raises:
+        ValueError: The beliefs do not fit the graphs, or a number is outside its range.
+        TypeError: The arrays of the beliefs have the wrong type.
+        BackendUnavailable: The backend asked for cannot run here.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> kg1, kg2 = sf.KG([[0, 0, 1]]), sf.KG([[1, 0, 0]])
+        >>> weights = np.ones(2, dtype=np.float32)
+        >>> beliefs = sf.Beliefs(np.arange(3), np.array([1, 0], dtype=np.int32), weights)  # 0 is 1, and 1 is 0
+        >>> relations = sf.align_relations(kg1, kg2, beliefs, beliefs)
+        >>> print(relations.sub12.toarray().round(2))
+        [[0.55 0.  ]
+         [0.   0.55]]
     """
     smoothing = validate.number(smoothing, "smoothing", minimum=0.0)
     prior = validate.number(prior, "prior", minimum=0.0, maximum=1.0)

@@ -15,20 +15,29 @@ from stea_fast.refinement.config import Joint, Method, method_of
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """A `Joint` for every round; the last number of each list holds for all later rounds.
+    """How the joint refinement changes from round to round of self-training.
 
-    An encoder that has seen few pairs knows little, so the evidence weighs much and pairs of middling probability are
+    An encoder that has seen few pairs knows little, so the evidence weighs much, and pairs of middling probability are
     worth training on. Later the encoder has learnt from that evidence: counting it again needs a smaller weight, and
     only sure pairs teach it more. The last ranking teaches nobody, and takes all the evidence there is.
 
     Args:
-        beta: inverse temperature of the encoder's scores (CSLS of cosines); where seeds are held out, β is fitted to
-            them instead.
-        evidence_weights: λ in round 0, 1, …
-        thresholds: the probability above which pairs are trained on in round 0, 1, …
-        final_weight: λ of the last round, whose prediction is the result.
-        final_threshold: the probability above which pairs are given out.
-        sweeps, proposals, balance, witnesses, lone_witness: of every round; see `Joint`.
+        beta: The inverse temperature of the encoder's scores, which are CSLS of cosines. Where seeds are held out, β is
+            fitted to them instead.
+        evidence_weights: The weight λ of the evidence in round 0, 1, …; the last number holds for all later rounds.
+        thresholds: The probability above which pairs are trained on in round 0, 1, …; the last number holds for all
+            later rounds.
+        final_weight: The weight λ of the last round, whose prediction is the result.
+        final_threshold: The probability above which pairs of the last round are given out.
+        sweeps: The largest number of sweeps in every round; see `Joint`.
+        proposals: How many pairs matched neighbours may propose for an entity; see `Joint`.
+        balance: How many iterations balance rows and columns; see `Joint`.
+        witnesses: Whether a neighbour or a statement is a witness; see `Joint`.
+        lone_witness: The share of its evidence that counts for a pair with a single witness; see `Joint`.
+
+    Raises:
+        ValueError: A number is outside its range, or a list is empty.
+        TypeError: An option does not exist, or is not a number.
 
     Example:
         >>> import stea_fast as sf
@@ -62,13 +71,29 @@ class Schedule:
         self.method(0, last=True)  # checks the other numbers
 
     def method(self, number: int, *, last: bool) -> Joint:
-        """The method of a round, numbered from 0."""
+        """Give the refinement of one round.
+
+        Args:
+            number: The number of the round, from 0.
+            last: Whether it is the last round, whose prediction is the result.
+
+        Returns:
+            A `Joint` with the evidence weight of that round.
+        """
         weight = self.final_weight if last else self.evidence_weights[min(number, len(self.evidence_weights) - 1)]
         shared = {name: getattr(self, name) for name in ("sweeps", "proposals", "balance", "witnesses", "lone_witness")}
         return Joint(evidence_weight=weight, **shared)
 
     def threshold(self, number: int, *, last: bool) -> float:
-        """The probability that a selected pair of a round must exceed."""
+        """Give the probability that a selected pair of one round must exceed.
+
+        Args:
+            number: The number of the round, from 0.
+            last: Whether it is the last round, whose pairs are given out.
+
+        Returns:
+            A probability in [0, 1].
+        """
         return self.final_threshold if last else self.thresholds[min(number, len(self.thresholds) - 1)]
 
 

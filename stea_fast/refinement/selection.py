@@ -71,7 +71,26 @@ def above_threshold(indices: Array, scores: Array, threshold: float) -> Selectio
 
 
 def mutual_nearest(candidates: Candidates, *, seeds: Any = ()) -> Selection:
-    """MutNearest (MRAEA): pairs that are each other's nearest neighbour; the value is the similarity."""
+    """Select the pairs that are each other's nearest neighbour: the baseline MutNearest of the paper (MRAEA).
+
+    Args:
+        candidates: Candidates in both directions, as `topk` returns them.
+        seeds: Known links, int (m, 2), whose entities take no part; none by default.
+
+    Returns:
+        The pairs, int64 [m, 2] in increasing order of the source, and their similarities, float32 [m].
+
+    Raises:
+        ValueError: Only one direction was given, or an id is out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> candidates = sf.topk(np.eye(3), np.eye(3)[[2, 0, 1]], k=1, csls=0)
+        >>> pairs, similarities = sf.mutual_nearest(candidates)
+        >>> pairs.tolist()
+        [[0, 1], [1, 2], [2, 0]]
+    """
     if candidates.backward is None:
         raise ValueError("mutual_nearest needs candidates in both directions; only one was given")
     forward = _checked(candidates.forward, "forward", len(candidates.backward.indices))
@@ -83,7 +102,27 @@ def mutual_nearest(candidates: Candidates, *, seeds: Any = ()) -> Selection:
 
 
 def similarity_threshold(candidates: Candidates, threshold: float, *, seeds: Any = ()) -> Selection:
-    """SimThr: every source's nearest target whose similarity is above the threshold."""
+    """Select every source's nearest target whose similarity is above a threshold: the paper's baseline SimThr.
+
+    Args:
+        candidates: Candidates whose forward direction is read, as `topk` returns them.
+        threshold: The similarity that a pair must exceed.
+        seeds: Known links, int (m, 2), whose entities take no part; none by default.
+
+    Returns:
+        The pairs, int64 [m, 2] in increasing order of the source, and their similarities, float32 [m].
+
+    Raises:
+        ValueError: An id is out of range.
+        TypeError: The threshold is not a number.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> candidates = sf.topk(np.eye(3), np.eye(3)[[2, 0, 1]], k=1, csls=0)
+        >>> sf.similarity_threshold(candidates, 0.5, seeds=[[0, 1]])[0].tolist()
+        [[1, 2], [2, 0]]
+    """
     threshold = validate.number(threshold, "threshold")
     indices, scores = _checked(candidates.forward, "forward")
     known = validate.links(seeds, "seeds", len(indices), validate.MAX_ID)
@@ -91,14 +130,30 @@ def similarity_threshold(candidates: Candidates, threshold: float, *, seeds: Any
 
 
 def one_to_one(candidates: Candidates, threshold: float, *, previous: Any = (), seeds: Any = ()) -> Selection:
-    """OneToOne (BootEA): maximum-weight matching of the candidates above a threshold, added to earlier pairs.
+    """Select a maximum-weight matching of similar pairs, added to earlier ones: the paper's baseline OneToOne (BootEA).
 
     Args:
-        candidates: forward candidates with similarities.
-        threshold: only candidates more similar than this, and more similar than 0, may be matched.
-        previous: (m, 2) pairs of earlier rounds. Where an earlier and a new pair share an entity, the one
-            that is more similar now stays; a pair that is no longer among the candidates loses.
-        seeds: (m, 2) links that are already known; their entities take no part.
+        candidates: Candidates whose forward direction is read, as `topk` returns them.
+        threshold: Only candidates more similar than this, and more similar than 0, may be matched.
+        previous: The pairs of earlier rounds, int (m, 2); none by default. Where an earlier and a new pair share an
+            entity, the one that is more similar now stays; a pair that is no longer among the candidates loses.
+        seeds: Known links, int (m, 2), whose entities take no part; none by default.
+
+    Returns:
+        The pairs, int64 [m, 2] in increasing order of the source, and their similarities, float32 [m]. No source and no
+        target occurs twice.
+
+    Raises:
+        ValueError: An id is out of range.
+        TypeError: The threshold is not a number.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> indices, scores = np.array([[0, 1], [0, 1]]), np.array([[0.9, 0.8], [0.7, 0.1]])
+        >>> pairs, _ = sf.one_to_one(sf.Candidates(sf.Ranking(indices, scores)), 0.0)
+        >>> pairs.tolist()  # 0.8 + 0.7 is more than 0.9 + 0.1
+        [[0, 1], [1, 0]]
     """
     threshold = validate.number(threshold, "threshold")
     indices, scores = _checked(candidates.forward, "forward")

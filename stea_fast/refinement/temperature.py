@@ -58,15 +58,29 @@ def log_sum_exp(values: Array) -> Array:
 
 
 def fit_beta(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The β that makes held-out links most likely: Newton's method on a convex function of one unknown.
+    """Find the inverse temperature β that makes held-out links most likely.
+
+    The links must be ones that the encoder was *not* trained on: on its own seeds the likelihood grows without end with
+    β. The problem is convex in its one unknown, and is solved by Newton's method.
 
     Args:
-        blocks: an iterable that can be walked several times and yields (scores [m, n], truth [m]): the
-            similarities of some sources with all their targets, and the column of the true one. Blocks keep
-            memory small; pass `[(scores, truth)]` if everything fits.
+        blocks: A list, or anything else that can be walked several times, of tuples (scores, truth): the similarities
+            float [m, n] of some sources with all their targets, and the column int [m] of the true target. Several
+            blocks keep memory small; pass `[(scores, truth)]` if everything fits.
 
-    The links must be ones the encoder was *not* trained on: on its own seeds the likelihood grows without
-    end with β. The result is limited to [0, 10000].
+    Returns:
+        The best β in [0, 10000].
+
+    Raises:
+        TypeError: The blocks are a generator, which can be walked only once, or are not tuples.
+        ValueError: There is no link, a score is not finite, or a shape does not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> scores = np.array([[0.9, 0.1], [0.6, 0.5], [0.4, 0.5]])  # three sources, two targets
+        >>> round(sf.fit_beta([(scores, [0, 0, 0])]), 2)
+        4.46
     """
     if isinstance(blocks, Iterator):
         raise TypeError("blocks must be walked several times: give a list, not a generator")
@@ -169,9 +183,29 @@ def _embeddings(emb1: Any, emb2: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_partition(emb1: Any, emb2: Any, beta: float, *, block: int = 1024) -> tuple[Any, Any]:
-    """log Σ exp(β·⟨emb1, emb2⟩) over all targets for every source, and over all sources for every target.
+    """Compute log Σ exp(β·⟨x, y⟩) for every source over all targets, and for every target over all sources.
 
     One pass over blocks of similarities serves both; nothing of size |E|×|E'| is stored.
+
+    Args:
+        emb1: The embeddings of the source entities, float [n1, d], NumPy or torch.
+        emb2: The embeddings of the target entities, float [n2, d].
+        beta: The inverse temperature β ≥ 0.
+        block: The number of rows whose similarities are computed at a time.
+
+    Returns:
+        Two float64 arrays [n1] and [n2], as the kind of array that `emb1` is.
+
+    Raises:
+        ValueError: A shape does not fit, or a number is not finite.
+        TypeError: An array does not hold numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> rows, columns = sf.log_partition(np.eye(3), np.eye(3), beta=0.0)
+        >>> rows.round(3).tolist()  # the logarithm of three targets
+        [1.099, 1.099, 1.099]
     """
     sources, targets = _embeddings(emb1, emb2)
     beta = validate.number(beta, "beta", minimum=0.0)

@@ -58,32 +58,47 @@ def topk(
     n_threads: int | None = None,
     progress: Progress = None,
 ) -> TopK:
-    """The k nearest targets of every source and the k nearest sources of every target, best first.
+    """Find the k nearest targets of every source and the k nearest sources of every target, best first.
 
-    Exact: the result is that of a brute-force search in double precision. Ties go to the lower index; scores are
-    tied if they are equal when rounded to 2^-36 of the largest possible score of the row. Nothing of size
-    |E|×|E'| is stored.
+    The result is exact: that of a brute-force search in double precision. Ties go to the lower index; scores are tied
+    if they are equal when rounded to 2^-36 of the largest possible score of the row. Nothing of size |E|×|E'| is
+    stored.
 
     Args:
-        emb1, emb2: [n1, d] and [n2, d] embeddings, NumPy or torch, float16 to float64; they need not be
-            normalised. Results are of the same kind, on the same device.
-        k: candidates per row. Where the other side has fewer, rows end with index -1 and score -inf.
-        csls: c of CSLS: score = 2·sim(i, j) − mean of row i's c largest similarities − mean of column j's. 0 for
-            the plain similarity. A second pass over the blocks is needed for it.
-        metric: "cosine" (a zero vector has similarity 0 with everything), "ip" (inner product) or "l2"
-            (negative squared distance).
-        engine: "auto" (tensors on a GPU stay there; else the fastest engine of this machine), "native", "numba",
-            "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf", "faiss-hnsw"
-            (approximate: `recall` of the result says what was measured on a sample), "reference".
-        beta: if given, `log_partition` of the result holds log Σ exp(β·score) over all targets of every row,
-            and over all sources of every column, from the same pass; `refine` uses them.
-        n_threads: of the merging; the matrix products use the threads of their BLAS.
-        progress: True shows progress, False none, None (default) only on a terminal; or a function that is
-            called with (done, total).
+        emb1: The embeddings of the source entities, [n1, d], NumPy or torch, float16 to float64; they need not be
+            normalised.
+        emb2: The embeddings of the target entities, [n2, d], of the same kind and on the same device.
+        k: The number of candidates of a row. Where the other side has fewer, rows end with index -1 and score -inf.
+        csls: The number c of neighbours that CSLS averages over: score = 2·sim(i, j) − mean of row i's c largest
+            similarities − mean of column j's. It takes a second pass over the blocks; 0 gives the plain similarity.
+        metric: "cosine" (a zero vector has similarity 0 with everything), "ip" (inner product) or "l2" (negative
+            squared distance).
+        engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf" or
+            "faiss-hnsw" (approximate: `recall` of the result says what was measured on a sample), or "reference".
+            "auto" leaves tensors on a GPU where they are, and takes the fastest engine of this machine otherwise.
+        beta: An inverse temperature. If it is given, `log_partition` of the result holds log Σ exp(β·score) over all
+            targets of every row, and over all sources of every column, from the same pass; `refine` uses them. The
+            default, None, leaves them out.
+        n_threads: The number of threads that merge candidates; the default, None, takes `STEA_NUM_THREADS` or all CPUs.
+            The matrix products use the threads of their BLAS.
+        progress: True shows progress, False shows none, a function is called with (done, total); the default, None,
+            shows progress on a terminal only.
+
+    Returns:
+        A `TopK`: candidates in both directions, int indices and float32 scores [n1, k] and [n2, k], of the kind of the
+        embeddings and on their device.
 
     Raises:
-        ValueError, TypeError: an argument is unusable; the message says what was expected.
-        BackendUnavailable: the engine asked for cannot run here.
+        ValueError: An argument has an unusable value; the message says what was expected.
+        TypeError: An argument is of the wrong type.
+        BackendUnavailable: The engine asked for cannot run here.
+
+    Example:
+        >>> import numpy as np
+        >>> import stea_fast as sf
+        >>> candidates = sf.topk(np.eye(3), np.eye(3)[[2, 0, 1]], k=2, csls=0)
+        >>> candidates.forward.indices[:, 0].tolist(), candidates.backward.indices[:, 0].tolist()
+        ([1, 2, 0], [2, 0, 1])
     """
     k, csls = validate.count(k, "k", minimum=1), validate.count(csls, "csls")
     validate.choice(metric, "metric", METRICS)

@@ -24,7 +24,7 @@ ENCODER = "encoder."
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint is of other data, other options or another version, or cannot be read."""
+    """Raised when a checkpoint belongs to other data, options or versions, or cannot be read or written."""
 
 
 @dataclass(frozen=True, eq=False)

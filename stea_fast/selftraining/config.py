@@ -18,12 +18,17 @@ from stea_fast.selftraining.methods import METHODS, SelfTrainingMethod, Stea
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
-    """Which encoder, and its options.
+    """Which encoder a run uses, and the options it is made with.
 
     Args:
         name: "propagation", "dual_amn", "rrea", "alinet" or "gcn_align".
-        options: options of the encoder's class, by name.
-        first_epochs, round_epochs: epochs of the first and of every later training; default: the encoder's own.
+        options: Options of the encoder's class by name, such as `{"num_negatives": 4096}`; none by default.
+        first_epochs: The number of epochs of the first training; the default, None, takes the encoder's own number.
+        round_epochs: The number of epochs of every later training; the default, None, takes the encoder's own number.
+
+    Raises:
+        ValueError: A number of epochs is negative.
+        TypeError: A number of epochs is not a whole number, or an option does not exist.
 
     Example:
         >>> import stea_fast as sf
@@ -49,11 +54,20 @@ class EncoderConfig:
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """The search for candidates in every round; see `topk`.
+    """How candidates are searched in every round; see `topk`.
 
     Args:
-        k: candidates of every entity.
-        csls: neighbours that CSLS looks at; 0 for the plain similarity.
+        k: The number of candidates that every entity gets.
+        csls: The number of neighbours that CSLS averages over; 0 ranks by the plain similarity.
+
+    Raises:
+        ValueError: A number is outside its range.
+        TypeError: A number is not whole, or an option does not exist.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.SearchConfig(k=20)
+        SearchConfig(k=20, csls=10)
     """
 
     k: int = 10
@@ -67,17 +81,24 @@ class SearchConfig:
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class SelfTrainingConfig:
-    """A whole configuration of `SelfTraining`; the presets "fast" and "full" are two of them.
+    """Everything that the result of a run of `SelfTraining` depends on, beside the data.
+
+    The presets "fast" and "full" are two of these; `dataclasses.replace` changes one.
 
     Args:
-        encoder: which encoder, and its options.
-        search: how candidates are searched.
-        method: how pseudo mappings are found: an `sf.Stea`, `sf.Supervised`, `sf.SimilarityThreshold`, `sf.OneToOne`
-            or `sf.MutualNearest`.
-        rounds: how often pseudo mappings are selected and trained on.
-        validation: share of the seeds that no training sees; β is fitted to them. They count as seeds elsewhere.
-        tolerance: stop when at most this share of the pairs has changed since the round before.
-        seed: of the encoder, and of the choice of validation seeds.
+        encoder: Which encoder is used, and its options; propagation by default.
+        search: How candidates are searched.
+        method: How pseudo mappings are found: an `sf.Stea`, `sf.Supervised`, `sf.SimilarityThreshold`, `sf.OneToOne` or
+            `sf.MutualNearest`.
+        rounds: How many times pseudo mappings are selected and trained on.
+        validation: The share of the seeds, in [0, 0.9], that no training sees; β is fitted to them. They count as seeds
+            everywhere else.
+        tolerance: The run stops when at most this share of the pairs has changed since the round before.
+        seed: The seed of the encoder's random numbers and of the choice of validation seeds.
+
+    Raises:
+        ValueError: A number is outside its range.
+        TypeError: A part is of the wrong type, or an option does not exist; the message names the nearest one.
 
     Example:
         >>> from dataclasses import replace
@@ -107,16 +128,27 @@ class SelfTrainingConfig:
         validate.count(self.seed, "seed", maximum=2**63 - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dictionaries, for JSON; `from_dict` reads them."""
+        """Write the configuration as plain data, for JSON.
+
+        Returns:
+            Nested dictionaries and lists of numbers and strings, which `from_dict` reads.
+        """
         plain: dict[str, Any] = _plain(self)
         return plain
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SelfTrainingConfig:
-        """The configuration that `to_dict` wrote; what is left out has its default.
+        """Read a configuration that `to_dict` wrote.
+
+        Args:
+            values: The options by name; those that are left out have their defaults.
+
+        Returns:
+            The configuration, equal to the one that was written.
 
         Raises:
-            TypeError: a name is unknown; the message gives the nearest one.
+            TypeError: A name is unknown; the message gives the nearest one.
+            ValueError: A number is outside its range.
         """
         given = _known(cls, values)
         if "encoder" in given:

@@ -18,16 +18,23 @@ from stea_fast.types import Candidates, TopK
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in one round.
+    """The record of one round of self-training.
 
     Attributes:
-        number: 0 for the round after the first training.
-        num_pairs: selected pseudo mappings.
-        metrics: quality where test links are known: of the encoder ("encoder"), of the refined prediction
-            ("refined"), each with hit1, hit10, mrr, and of the selected pairs ("pairs") precision, recall, f1.
-        seconds: by stage: train, topk, select.
-        peak_mb: the largest memory of the process so far.
-        stage_mb: the largest memory of the process during each stage.
+        number: The number of the round; 0 is the round after the first training.
+        num_pairs: The number of selected pseudo mappings.
+        metrics: The quality where test links are known, else empty: "encoder" and "refined" hold hit1, hit10 and mrr of
+            the encoder's and of the refined ranking, "pairs" holds precision, recall and f1 of the selected pairs.
+        seconds: The seconds that each stage took: "train", "topk" and "select".
+        peak_mb: The largest memory of the process so far, in megabytes.
+        stage_mb: The largest memory of the process during each stage, in megabytes.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> last = sf.SelfTraining(pair, rounds=1).run().history[-1]
+        >>> sorted(last.metrics), sorted(last.seconds)
+        (['encoder', 'pairs', 'refined'], ['select', 'topk', 'train'])
     """
 
     number: int
@@ -40,15 +47,22 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class SelfTrainingResult:
-    """What `SelfTraining.run` returns.
+    """The result of a run of self-training: the final prediction, the selected pairs and the history.
 
     Attributes:
-        history: one `Round` per round.
-        pairs, pair_probs: (m, 2) links beyond the seeds selected in the last round, and their probability (or
-            similarity, where nothing is refined).
-        candidates: what the encoder predicts.
-        refinement: the refined prediction; None for methods that do not refine.
-        embeddings: of the two graphs, as the encoder gives them.
+        history: The records of all rounds, in their order.
+        pairs: The links beyond the seeds that the last round selected, int64 [m, 2].
+        pair_probs: The probability of every pair, float32 [m], or its similarity where nothing is refined.
+        candidates: The candidates that the encoder predicts.
+        refinement: The refined prediction; None for methods that do not refine.
+        embeddings: The embeddings of both graphs, float [n1, d] and [n2, d], as the encoder gives them.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> result = sf.SelfTraining(pair, rounds=1).run()
+        >>> result.forward.indices.shape, result.embeddings[0].shape[0]
+        ((200, 10), 200)
     """
 
     history: tuple[Round, ...]
@@ -60,12 +74,12 @@ class SelfTrainingResult:
 
     @property
     def forward(self) -> Any:
-        """The final prediction for every source entity: refined where there is a refinement."""
+        """The final prediction for every source entity: refined where there is a refinement, else the encoder's."""
         return (self.refinement or self.candidates).forward
 
     @property
     def backward(self) -> Any:
-        """The final prediction for every target entity."""
+        """The final prediction for every target entity: refined where there is a refinement, else the encoder's."""
         return (self.refinement or self.candidates).backward
 
 

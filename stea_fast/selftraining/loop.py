@@ -39,27 +39,33 @@ logger = logging.getLogger("stea_fast")
 
 
 class SelfTraining:
-    """Self-training of an encoder on a pair of graphs.
+    """The loop of the paper: train an encoder, search, check the guesses, and train again on those that survive.
 
     Args:
-        pair: graphs and seeds (`pair.train`).
-        encoder: a name ("propagation", "dual_amn", "rrea", "alinet", "gcn_align"), an `sf.EncoderConfig`, or an
-            object of your own with the members of `stea_fast.encoders.base.Encoder`; default: the preset's.
+        pair: The two graphs and the seeds, which are `pair.train`.
+        encoder: A name ("propagation", "dual_amn", "rrea", "alinet" or "gcn_align"), an `sf.EncoderConfig`, or an
+            object of your own with the members of `stea_fast.encoders.base.Encoder`. The default, None, takes the
+            preset's.
         preset: "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
-        method: "stea" (check the guesses against their neighbours and keep the compatible ones), "supervised" (train
+        method: How pseudo mappings are found: "stea" (check the guesses against their neighbours), "supervised" (train
             on the seeds only), one of the paper's baselines "sim_threshold", "one_to_one" and "mutual_nearest", or an
-            object of their classes, such as `sf.Stea(...)`; default: the preset's.
-        search: how candidates are searched; default: the preset's.
-        rounds: how often pseudo mappings are selected and trained on; default: the preset's.
-        seed: of the encoder and of all other random choices; default: the preset's.
-        device: of the encoder: "cpu" or "cuda".
-        checkpoint: a folder: after every training the state is written there, and a run that finds one of the same
-            data and configuration continues from it, to the same bits on the same machine with as many threads.
-        callbacks: functions called with every `Round`.
-        progress: True shows progress of training and search, False none, None (default) only on a terminal.
+            object of their classes, such as `sf.Stea(...)`. The default, None, takes the preset's.
+        search: How candidates are searched; the default, None, takes the preset's.
+        rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
+        seed: The seed of all random numbers; the default, None, takes the preset's.
+        device: The torch device of the encoder, such as "cpu" or "cuda".
+        checkpoint: A folder. After every training the state is written there, and a run that finds a state of the same
+            data and configuration continues from it, to the same bits on the same machine with as many threads. The
+            default, None, writes nothing.
+        callbacks: Functions that are called with every `Round` when it is finished.
+        progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
+            terminal only.
 
     Raises:
-        ValueError, TypeError: an argument is unusable; the message says what was expected.
+        ValueError: An argument has an unusable value: there are no seeds, or a graph has no triples.
+        TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
+        ModuleNotFoundError: The encoder needs torch, or checkpoints need safetensors; the message says how to install
+            it.
 
     Example:
         >>> import stea_fast as sf
@@ -110,7 +116,14 @@ class SelfTraining:
         return make(encoder.name, *graphs, seed=self.config.seed, device=device, **encoder.options)
 
     def run(self) -> SelfTrainingResult:
-        """Train, and self-train until the rounds are over or the pairs settle."""
+        """Train, and self-train until the rounds are over or the pairs settle.
+
+        Returns:
+            A `SelfTrainingResult` with the final prediction, the selected pairs and the history of the rounds.
+
+        Raises:
+            CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
+        """
         state = State(Monitor(self.pair))
         if self.checkpoint is not None and self.checkpoint.exists():
             self._resume(state)

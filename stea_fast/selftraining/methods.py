@@ -21,20 +21,25 @@ Selection = tuple[np.ndarray, np.ndarray]
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class Stea:
-    """Check the encoder's guesses against their neighbours and train on the compatible ones.
+    """Check the encoder's guesses against their neighbours, and train on those that are compatible.
 
     Args:
-        refinement: a `Schedule`, by which the joint refinement changes from round to round, or one method for all
+        refinement: A `Schedule`, by which the joint refinement changes from round to round, or one method for all
             rounds: "joint" stands for the default schedule, "product" and "paper" for these methods, and an
             `sf.Joint`, `sf.Product` or `sf.Paper` for itself.
-        select: which refined pairs become pseudo mappings; see `refine`.
-        threshold: the probability that they must exceed; by default the schedule's.
-        relations: "estimated" (from seeds and predictions), or "oracle": from all links, test links included. Only
-            for comparison; `audit` fails on it.
-        start_rounds: this many of the first rounds use propagation, which needs no training: from few seeds a trained
-            encoder learns little, and from the pairs that these rounds find it learns at once. The last round is
-            never one of them.
-        first_epochs: epochs of the encoder's first training after start rounds; by default the encoder's own.
+        select: Which refined pairs become pseudo mappings; see `refine`.
+        threshold: The probability that they must exceed; the default, None, takes the schedule's.
+        relations: "estimated" aligns relations from seeds and predictions. "oracle" reads all links, test links
+            included: it is for comparison only, and `audit` fails on it.
+        start_rounds: How many of the first rounds use propagation, which needs no training: from few seeds a trained
+            encoder learns little, and from the pairs that these rounds find it learns at once. The last round is never
+            one of them.
+        first_epochs: The number of epochs of the encoder's first training after the start rounds; the default, None,
+            takes the encoder's own number.
+
+    Raises:
+        ValueError: An option is outside its range, or not among its choices.
+        TypeError: An option does not exist, or is of the wrong type.
 
     Example:
         >>> import stea_fast as sf
@@ -64,29 +69,57 @@ class Stea:
 
     @property
     def plan(self) -> Schedule | EveryRound:
-        """What refines each round."""
+        """The refinement of every round, as an object that is asked for the method and the threshold of a round."""
         return plan_of(self.refinement)
 
 
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class Supervised:
-    """Train on the seeds only."""
+    """Train the encoder on the seeds alone, without self-training.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> result = sf.SelfTraining(pair, method=sf.Supervised()).run()
+        >>> len(result.history), len(result.pairs)
+        (1, 0)
+    """
 
     name: ClassVar[str] = "supervised"
 
     def select_pairs(self, candidates: TopK, previous: np.ndarray, seeds: np.ndarray) -> Selection:
-        """No pairs."""
+        """Select nothing: the seeds are all there is to train on.
+
+        Args:
+            candidates: The candidates of the round, which are not read.
+            previous: The pairs of the round before, int64 [m, 2], which are not read.
+            seeds: The seeds, int64 [m, 2], which are not read.
+
+        Returns:
+            No pairs, int64 [0, 2], and no similarities, float32 [0].
+        """
         return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
 
 
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class SimilarityThreshold:
-    """SimThr: train on every source's nearest target whose similarity is above a threshold.
+    """Train on every source's nearest target whose similarity is above a threshold: the paper's baseline SimThr.
 
     Args:
-        threshold: the similarity; by default the median of the pairs that are each other's nearest.
+        threshold: The similarity that a pair must exceed. The default, None, takes the median similarity of the pairs
+            that are each other's nearest.
+
+    Raises:
+        TypeError: The threshold is not a number.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> result = sf.SelfTraining(pair, method=sf.SimilarityThreshold(threshold=0.2), rounds=1).run()
+        >>> bool((result.pair_probs > 0.2).all())
+        True
     """
 
     name: ClassVar[str] = "sim_threshold"
@@ -96,17 +129,37 @@ class SimilarityThreshold:
         _check_similarity(self.threshold)
 
     def select_pairs(self, candidates: TopK, previous: np.ndarray, seeds: np.ndarray) -> Selection:
-        """The pairs of one round."""
+        """Select the pairs of one round; see `similarity_threshold`.
+
+        Args:
+            candidates: The candidates of the round.
+            previous: The pairs of the round before, int64 [m, 2], which are not read.
+            seeds: The seeds, int64 [m, 2], whose entities take no part.
+
+        Returns:
+            The pairs, int64 [m, 2], and their similarities, float32 [m].
+        """
         return _as_numpy(similarity_threshold(candidates, _limit(self.threshold, candidates, seeds), seeds=seeds))
 
 
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class OneToOne:
-    """OneToOne: train on a maximum-weight matching of similar pairs, added to those of earlier rounds.
+    """Train on a maximum-weight matching of similar pairs, added to those of earlier rounds: the paper's OneToOne.
 
     Args:
-        threshold: the similarity; by default the median of the pairs that are each other's nearest.
+        threshold: The similarity that a pair must exceed. The default, None, takes the median similarity of the pairs
+            that are each other's nearest.
+
+    Raises:
+        TypeError: The threshold is not a number.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> result = sf.SelfTraining(pair, method=sf.OneToOne(), rounds=1).run()
+        >>> len(set(result.pairs[:, 1].tolist())) == len(result.pairs)  # no target twice
+        True
     """
 
     name: ClassVar[str] = "one_to_one"
@@ -116,7 +169,16 @@ class OneToOne:
         _check_similarity(self.threshold)
 
     def select_pairs(self, candidates: TopK, previous: np.ndarray, seeds: np.ndarray) -> Selection:
-        """The pairs of one round, and of earlier ones where nothing speaks against them."""
+        """Select the pairs of one round, and those of earlier rounds that nothing speaks against; see `one_to_one`.
+
+        Args:
+            candidates: The candidates of the round.
+            previous: The pairs of the round before, int64 [m, 2].
+            seeds: The seeds, int64 [m, 2], whose entities take no part.
+
+        Returns:
+            The pairs, int64 [m, 2], and their similarities, float32 [m].
+        """
         limit = _limit(self.threshold, candidates, seeds)
         return _as_numpy(one_to_one(candidates, limit, previous=previous, seeds=seeds))
 
@@ -124,12 +186,30 @@ class OneToOne:
 @option_class
 @dataclass(frozen=True, kw_only=True)
 class MutualNearest:
-    """MutNearest: train on the pairs that are each other's nearest."""
+    """Train on the pairs that are each other's nearest: the paper's baseline MutNearest.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> by_object = sf.SelfTraining(pair, method=sf.MutualNearest(), rounds=1).run()
+        >>> by_name = sf.SelfTraining(pair, method="mutual_nearest", rounds=1).run()
+        >>> bool((by_object.pairs == by_name.pairs).all())
+        True
+    """
 
     name: ClassVar[str] = "mutual_nearest"
 
     def select_pairs(self, candidates: TopK, previous: np.ndarray, seeds: np.ndarray) -> Selection:
-        """The pairs of one round."""
+        """Select the pairs of one round; see `mutual_nearest`.
+
+        Args:
+            candidates: The candidates of the round.
+            previous: The pairs of the round before, int64 [m, 2], which are not read.
+            seeds: The seeds, int64 [m, 2], whose entities take no part.
+
+        Returns:
+            The pairs, int64 [m, 2], and their similarities, float32 [m].
+        """
         return _as_numpy(mutual_nearest(candidates, seeds=seeds))
 
 

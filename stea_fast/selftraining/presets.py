@@ -25,7 +25,7 @@ PRESETS: dict[str, SelfTrainingConfig] = {
 
 
 def preset(name: str) -> SelfTrainingConfig:
-    """The configuration behind the name of a preset, to look at or to change.
+    """Look up the configuration behind the name of a preset, to read it or to change it.
 
     Args:
         name: "fast" (propagation in 1,024 dimensions, 4 rounds) or "full" (three rounds of propagation, then three of
@@ -36,7 +36,7 @@ def preset(name: str) -> SelfTrainingConfig:
         `preset=`.
 
     Raises:
-        ValueError: there is no preset of that name.
+        ValueError: There is no preset of that name.
 
     Example:
         >>> import stea_fast as sf

@@ -1,0 +1,46 @@
+"""The CUDA backend over host memory: the real bindings, linked with the harness."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import sys
+
+import pytest
+
+import stea_fast as sf
+from stea_fast import _backends
+
+
+@pytest.fixture(scope="module")
+def harness(builder):
+    """The package with `_cuda` replaced by the harness's module; yields the knobs of the harness."""
+    pytest.importorskip("pybind11", reason="the bindings are compiled with pybind11")
+    path = builder.module()
+    # Under a name of its own: pybind11 would give it out for the real module later.
+    loader = importlib.util.spec_from_file_location("cuda_on_cpu._cuda", path)
+    module = importlib.util.module_from_spec(loader)
+    loader.loader.exec_module(module)
+    affected = ["stea_fast._cuda", "stea_fast._backends.cuda"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in affected:
+            patch.delitem(sys.modules, name, raising=False)
+        patch.setitem(sys.modules, "stea_fast._cuda", module)
+        patch.setattr(sf, "_cuda", module, raising=False)
+        _backends.status.cache_clear()
+        yield ctypes.CDLL(str(path))
+        for name in affected[1:]:
+            sys.modules.pop(name, None)
+    _backends.status.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def cuda(harness):
+    """The backend's module."""
+    return importlib.import_module("stea_fast._backends.cuda")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return sf.synthetic_pair(60, seed=1)
