@@ -129,7 +129,7 @@ class JointRefinement:
             prior.keys, prior.scores, lambda keys: prior.score(*np.divmod(keys, self.shape[1]))
         )
         self._set_pairs(prior.keys)
-        self.evidence = np.zeros(len(self.pairs))
+        self.evidence, self.worth = np.zeros(len(self.pairs)), np.ones(len(self.pairs))
         # Not balanced: what the encoder's short lists leave out would be forced upon the rest.
         self._update_probabilities(balance=0)
 
@@ -156,9 +156,8 @@ class JointRefinement:
             self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]),
             n_threads=self.threads, witnesses=self.method.witnesses,
         )  # fmt: skip
-        lone = witnesses[self.pairs.rows, places] == 1
-        worth = np.where(lone, self.method.lone_witness, 1.0)
-        self.evidence = worth * evidence[self.pairs.rows, places].astype(np.float64)
+        self.evidence = evidence[self.pairs.rows, places].astype(np.float64)
+        self.worth = np.where(witnesses[self.pairs.rows, places] == 1, self.method.lone_witness, 1.0)
         self._update_probabilities(self.method.balance)
 
     def _set_pairs(self, keys: np.ndarray) -> None:
@@ -176,7 +175,7 @@ class JointRefinement:
 
     def _update_probabilities(self, balance: int) -> None:
         """Compute T and p of every pair, with this many iterations of balancing."""
-        self.total = self.logits + self.method.evidence_weight * self.evidence
+        self.total = self.logits + self.method.evidence_weight * self.worth * self.evidence
         sides = ((self.pairs.by_row, self.pairs.rows), (self.pairs.by_column, self.pairs.columns))
         log_prob, tails = np.zeros(len(self.pairs)), []
         for (grouping, group_of), log_all in zip(sides, self.prior.log_partition, strict=True):

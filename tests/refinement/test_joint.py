@@ -13,6 +13,7 @@ import stea_fast as sf
 from stea_fast.encoders import demo
 from stea_fast.refinement.joint import JointRefinement, prior_of
 from stea_fast.refinement.problem import Execution, problem_of
+from stea_fast.refinement.workplace import on_host
 from stea_fast.types import Ranking
 
 CHAIN = [[0, 0, 1], [1, 1, 2], [2, 0, 3], [3, 1, 4]]
@@ -175,8 +176,9 @@ def test_rows_with_too_many_pairs_keep_the_best(pair, monkeypatch):
     monkeypatch.setattr("stea_fast.refinement.joint.MAX_PAIRS_PER_SOURCE", 3)
     given = demo.candidates(pair)
     problem = problem_of(given, pair.kg1, pair.kg2, pair.train, (), None, Execution())
-    prior = prior_of(problem.checked_rankings(None), pair.kg2.num_entities, 5.0, (None, None), None)
-    joint = JointRefinement(problem, sf.Joint(), prior)
+    place = on_host(problem)
+    prior = prior_of(place.rankings(problem, None), pair.kg2.num_entities, 5.0, (None, None), None)
+    joint = JointRefinement(problem, sf.Joint(), prior, place)
     joint.run(2)
     assert np.bincount(joint.pairs.rows).max() == 3
     first = joint.forward(3).indices[:, 0]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from stea_fast.refinement.pair_set import Memo, PairSet, best_of_rows, distinct
+from stea_fast.refinement.pair_set import PairScoreCache, PairSet, best_of_rows, distinct
 
 SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 7))
 
@@ -64,7 +64,7 @@ def test_values_are_computed_once():
         asked.extend(keys.tolist())
         return keys * 10.0
 
-    memo = Memo(np.array([5, 2]), np.array([50.0, 20.0]), compute)
+    memo = PairScoreCache(np.array([5, 2]), np.array([50.0, 20.0]), compute)
     assert memo(np.array([1, 2, 5])).tolist() == [10.0, 20.0, 50.0]
     assert memo(np.array([1, 5, 9])).tolist() == [10.0, 50.0, 90.0]
     assert asked == [1, 9]
