@@ -35,6 +35,9 @@ class Joint:
             strongest statement counts; "statement" adds up all pairs of statements, as if they were independent.
         lone_witness: The share in [0, 1] of its evidence that counts for a pair with a single witness; 1 counts all of
             it. Witnesses that agree are worth more than their sum.
+        start_sweeps: The number of first sweeps in which relations that meet at seeds are taken to be alike, as far as
+            nothing else is known of them: from few seeds nothing may spread otherwise. 0 leaves that out.
+        damping: The share in [0, 1) that a pair keeps of the probability that it had in the sweep before.
         beta: The inverse temperature β of the scores. The default, None, takes the β of `topk(..., beta=...)` if the
             candidates come with partition sums, fits it to the `holdout` links of `refine` if there are any, and
             otherwise chooses it so that the probabilities claim what the two directions agree on.
@@ -56,6 +59,8 @@ class Joint:
     balance: int = 15
     witnesses: str = "neighbour"
     lone_witness: float = 0.5
+    start_sweeps: int = 4
+    damping: float = 0.3
     beta: float | None = None
     k: int | None = None
 
@@ -66,6 +71,8 @@ class Joint:
         validate.count(self.balance, "balance", maximum=1000)
         validate.choice(self.witnesses, "witnesses", WITNESSES)
         validate.number(self.lone_witness, "lone_witness", minimum=0.0, maximum=1.0)
+        validate.count(self.start_sweeps, "start_sweeps", maximum=1000)
+        validate.number(self.damping, "damping", minimum=0.0, maximum=0.99)
         _check_common(self.beta, self.k)
 
 

@@ -16,17 +16,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.pair_set import PairScoreCache, PairSet, best_of_rows, distinct
 from stea_fast.refinement.problem import Outcome, Problem
+from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 from stea_fast.refinement.workplace import Workplace, on_host
-from stea_fast.types import Beliefs, PairScores, RefinedRanking
+from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
 
@@ -116,6 +119,10 @@ class JointRefinement:
     After `run`, `alignment` and `beliefs` are what the evidence rests on, and `sweeps` counts the sweeps made.
     """
 
+    pairs: PairSet
+    probs: np.ndarray  # float64 [pairs]
+    sweeps = 0
+
     def __init__(self, problem: Problem, method: Joint, prior: Prior, place: Workplace) -> None:
         self.kg1, self.kg2, self.problem, self.method, self.prior = problem.kg1, problem.kg2, problem, method, prior
         self.place, self.kernels, self.threads = place, place.kernels, place.n_threads
@@ -145,8 +152,9 @@ class JointRefinement:
                 break
 
     def _sweep(self) -> None:
+        before = self.pairs.keys, self.probs
         soft1, soft2 = self._beliefs()
-        self.alignment = self.place.relations(self.problem.relations, (soft1, soft2))
+        self.alignment = self._relations(soft1, soft2)
         strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
         if self.method.proposals:
             self._set_pairs(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
@@ -159,6 +167,34 @@ class JointRefinement:
         self.evidence = evidence[self.pairs.rows, places].astype(np.float64)
         self.worth = np.where(witnesses[self.pairs.rows, places] == 1, self.method.lone_witness, 1.0)
         self._update_probabilities(self.method.balance)
+        self._damp(*before)
+
+    def _relations(self, soft1: Beliefs, soft2: Beliefs) -> RelationAlignment:
+        """The relation alignment of a sweep; in the first ones with what relations have in common at seeds."""
+        alignment = self.place.relations(self.problem.relations, (soft1, soft2))
+        if self.problem.relations is not None or self.sweeps > self.method.start_sweeps:
+            return alignment
+        graphs = (self.kg1, self.kg2), (self.kg2, self.kg1)
+        counts = [
+            self.kernels.relation_counts(*sides, held, rows=(0, sides[0].num_entities), n_threads=self.threads)
+            for sides, held in zip(graphs, (soft1, soft2), strict=True)
+        ]
+        statements = (each.den * 2.0**-each.scale_bits for each in counts)
+        return with_affinity(alignment, self.affinity, *statements)
+
+    @cached_property
+    def affinity(self) -> csr_array:
+        """What the relations of both graphs have in common at seeds."""
+        return affinity_at_seeds(self.kg1, self.kg2, self.problem.seeds)
+
+    def _damp(self, keys: np.ndarray, probs: np.ndarray) -> None:
+        """Keep a share of the probabilities that pairs had before: what two rivals hold in turn does not swing."""
+        if not self.method.damping:
+            return
+        places = np.minimum(np.searchsorted(keys, self.pairs.keys), len(keys) - 1)
+        before = np.where(keys[places] == self.pairs.keys, probs[places], 0.0)
+        mixed = (1.0 - self.method.damping) * self.probs + self.method.damping * before
+        self.probs = np.where(self.is_seed, 1.0, mixed)
 
     def _set_pairs(self, keys: np.ndarray) -> None:
         """Make these pairs the set: with the seeds, without other pairs of seeds, the best of rows with too many."""

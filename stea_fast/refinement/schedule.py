@@ -11,6 +11,8 @@ from stea_fast._util import validate
 from stea_fast._util.options import option_class
 from stea_fast.refinement.config import Joint, Method, method_of
 
+SHARED = ("sweeps", "proposals", "balance", "witnesses", "lone_witness", "start_sweeps", "damping")  # by all rounds
+
 
 @option_class
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class Schedule:
         balance: How many iterations balance rows and columns; see `Joint`.
         witnesses: Whether a neighbour or a statement is a witness; see `Joint`.
         lone_witness: The share of its evidence that counts for a pair with a single witness; see `Joint`.
+        start_sweeps: The number of sweeps in which relations that meet at seeds are taken to be alike; see `Joint`.
+        damping: The share that a pair keeps of the probability that it had in the sweep before; see `Joint`.
 
     Raises:
         ValueError: A number is outside its range, or a list is empty.
@@ -56,6 +60,8 @@ class Schedule:
     balance: int = Joint.balance
     witnesses: str = Joint.witnesses
     lone_witness: float = Joint.lone_witness
+    start_sweeps: int = Joint.start_sweeps
+    damping: float = Joint.damping
 
     def __post_init__(self) -> None:
         validate.number(self.beta, "beta", minimum=0.0)
@@ -81,8 +87,7 @@ class Schedule:
             A `Joint` with the evidence weight of that round.
         """
         weight = self.final_weight if last else self.evidence_weights[min(number, len(self.evidence_weights) - 1)]
-        shared = {name: getattr(self, name) for name in ("sweeps", "proposals", "balance", "witnesses", "lone_witness")}
-        return Joint(evidence_weight=weight, **shared)
+        return Joint(evidence_weight=weight, **{name: getattr(self, name) for name in SHARED})
 
     def threshold(self, number: int, *, last: bool) -> float:
         """Give the probability that a selected pair of one round must exceed.
