@@ -8,7 +8,7 @@ others. With c(r, r') the number of times that r and r' can be paired off at see
 
 the prior of an unseen pair is P(r ⊆ r') = c²/((n(r) + 1)·(n(r') + 1)) / (1 + den(r)), where n counts the edges of a
 relation at seeds, and den the statements of r by which it could have been seen: the more there are, the less is
-left of the prior.
+left of the prior. Counts of a relation and of its inverse are added up.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from stea_fast._util.sparse import rows_of
 from stea_fast.data.graph import KG
 from stea_fast.types import RelationAlignment
 
@@ -23,25 +24,31 @@ from stea_fast.types import RelationAlignment
 def affinity_at_seeds(kg1: KG, kg2: KG, seeds: np.ndarray) -> csr_array:
     """float32 [2R1, 2R2]: c²/((n(r) + 1)·(n(r') + 1)) for the relations of both graphs that meet at seeds."""
     counts = [_edges_at(kg, seeds[:, side]) for side, kg in enumerate((kg1, kg2))]
-    rows, columns, values = [], [], []
-    for at1, at2 in zip(*counts, strict=True):
-        r, n = at1
-        r2, n2 = at2
+    rows, columns, least = [], [], []
+    for (r, n), (r2, n2) in zip(*counts, strict=True):
         rows.append(np.repeat(r, len(r2)))
         columns.append(np.tile(r2, len(r)))
-        values.append(np.minimum(n[:, None], n2[None, :]).ravel())
-    shape = 2 * kg1.num_relations, 2 * kg2.num_relations
-    none = np.zeros(0, dtype=np.int64)
-    r, r2, least = (np.concatenate([none, *parts]) for parts in (rows, columns, values))
-    together = csr_array(coo_array((least, (r, r2)), shape=shape))
-    total1, total2 = (
-        np.bincount(np.concatenate([none, *(r for r, _ in at)]), np.concatenate([none, *(n for _, n in at)]), size)
-        + 1.0
-        for at, size in zip(counts, shape, strict=True)
-    )
-    r = np.repeat(np.arange(shape[0]), np.diff(together.indptr))
-    shares = together.data.astype(np.float64) ** 2 / (total1[r] * total2[together.indices])
-    return csr_array((shares.astype(np.float32), together.indices, together.indptr), shape=shape)
+        least.append(np.minimum(n[:, None], n2[None, :]).ravel())
+    sizes = 2 * kg1.num_relations, 2 * kg2.num_relations
+    r, r2, values = (_joined(parts) for parts in (rows, columns, least))
+    # r and r' say the same of each other as their inverses do.
+    inverse, inverse2 = (r + kg1.num_relations) % sizes[0], (r2 + kg2.num_relations) % sizes[1]
+    places = np.concatenate([r, inverse]), np.concatenate([r2, inverse2])
+    together = csr_array(coo_array((np.tile(values, 2), places), shape=sizes))
+    totals = [_totals(at, size) + 1.0 for at, size in zip(counts, sizes, strict=True)]
+    shares = together.data.astype(np.float64) ** 2
+    shares /= totals[0][rows_of(together.indptr)] * totals[1][together.indices]
+    return csr_array((shares.astype(np.float32), together.indices, together.indptr), shape=sizes)
+
+
+def _totals(at: list[tuple[np.ndarray, np.ndarray]], size: int) -> np.ndarray:
+    """float64 [2R]: the edges of every relation and of its inverse at the entities."""
+    edges = np.bincount(_joined([r for r, _ in at]), _joined([n for _, n in at]), minlength=size)
+    return edges + np.roll(edges, size // 2)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def _edges_at(kg: KG, entities: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
