@@ -23,7 +23,7 @@ def unknown_option(owner: str, name: str, options: Iterable[str], elsewhere: Map
     text = f"{owner} has no option {name!r}"
     if elsewhere and name in elsewhere:
         return f"{text}; write {elsewhere[name]}"
-    nearest = get_close_matches(name, options, n=1)
+    nearest = get_close_matches(name, options, n=1, cutoff=0.7)  # 0.6 would take "colour" for "holdout"
     return f"{text}; did you mean {nearest[0]!r}?" if nearest else f"{text}; it has {', '.join(options)}"
 
 

@@ -38,7 +38,8 @@ class ProbabilityCalibrator:
         num_links: The number of held-out seeds that it was fitted to.
         num_absent: The number of those among them whose counterpart had been taken away.
         before: The reliability of the method's own probabilities on the held-out seeds; None where there are none.
-        after: The reliability of the calibrated ones, each by a model fitted to the other half of the held-out seeds.
+        after: The reliability of the calibrated ones, each by a model fitted to the other half of the held-out
+            seeds; None where there are none.
         note: One sentence for the user: on what the probabilities rest, and how well.
 
     Example:
@@ -56,7 +57,7 @@ class ProbabilityCalibrator:
     note: str = ""
 
     def __call__(self, links: DescribedLinks) -> np.ndarray:
-        """Calibrate links.
+        """Give links the probability that they are right.
 
         Args:
             links: Candidates and what stands behind them, from `describe_links`.

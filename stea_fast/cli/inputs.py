@@ -76,13 +76,13 @@ def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Name
     problems = Problems(arguments.strict)
     rows = read_link_rows(path, problems)
     links = links_by_name(rows, path, *graphs, problems)
-    console.problems(problems, f"of {len(rows):,} links of {path}")
     if not len(links):
         swapped = [link._replace(source=link.target, target=link.source) for link in rows]
         if len(links_by_name(swapped, path, *graphs, Problems())):
             raise ValueError(f"{path} has its columns the other way round: the first must hold ids of the first graph")
         first = f"; the first problem is {problems.first[0]}" if problems.first else ""
         raise ValueError(f"{path} holds no link between entities of the two graphs{first}")
+    console.problems(problems, f"of {len(rows):,} links of {path}")
     return links
 
 

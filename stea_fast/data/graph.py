@@ -177,10 +177,17 @@ class KG(FromOtherLibraries):
         return np.stack([heads, self.relations[forward], self.neighbors[forward]], axis=1)
 
     def without(self, entities: ArrayLike) -> KG:
-        """The same graph without the triples of some entities; ids and names stay, and these entities stand alone.
+        """Take the triples of some entities away; all ids and names stay, and these entities stand alone.
 
         Args:
-            entities: ids of the entities.
+            entities: The ids of the entities, int [m].
+
+        Returns:
+            A new `KG` with as many entities and relations.
+
+        Raises:
+            ValueError: An id is not one of the graph.
+            TypeError: The ids are no integers.
 
         Example:
             >>> import stea_fast as sf

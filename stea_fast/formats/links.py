@@ -67,7 +67,8 @@ def write_link_rows(
     SSSOM leaves out uncertain sources, and N-Triples hold `owl:sameAs` of seeds and links only: whoever reads these
     formats takes every row for a link.
 
-    `name` and `comment` go into the metadata of SSSOM; the other formats have no place for them.
+    `name` goes into the metadata of SSSOM, and `comment` into those of SSSOM, Parquet and Arrow; the other formats have
+    no place for them.
     """
     path = Path(path)
     kind = link_format_of(path, format)
@@ -78,7 +79,7 @@ def write_link_rows(
             linked = ((row.source, row.target) for row in rows if row.target is not None and row.status != UNCERTAIN)
             write_statements(stream, ((source, SAME_AS, target) for source, target in linked))
         else:
-            write_table(stream, kind, LinkRow._fields, rows)
+            write_table(stream, kind, LinkRow._fields, rows, comment)
 
 
 def _same_as(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link]:

@@ -84,8 +84,10 @@ def write_statements(stream: IO[bytes], triples: Iterable[tuple[str, str, str]])
     rdf.write(builder.build(), stream, "nt")
 
 
-def write_table(stream: IO[bytes], format: str, header: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
-    """Rows as TSV, CSV, JSON lines, Parquet or Arrow."""
+def write_table(
+    stream: IO[bytes], format: str, header: Sequence[str], rows: Sequence[Sequence[Value]], comment: str = ""
+) -> None:
+    """Rows as TSV, CSV, JSON lines, Parquet or Arrow; the comment goes into the metadata of the last two."""
     if format == "jsonl":
         for row in rows:
             line = json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False)
@@ -94,7 +96,8 @@ def write_table(stream: IO[bytes], format: str, header: Sequence[str], rows: Seq
         tabular.write_text(stream, format, header, ([_cell(value) for value in row] for row in rows))
     else:
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        tabular.write_arrow(stream, format, dict(zip(header, columns, strict=True)))
+        metadata = {"comment": comment} if comment else None
+        tabular.write_arrow(stream, format, dict(zip(header, columns, strict=True)), metadata)
 
 
 def _cell(value: Value) -> str:

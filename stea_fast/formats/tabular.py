@@ -156,10 +156,12 @@ def write_text(stream: IO[bytes], fmt: str, header: Sequence[str], rows: Iterabl
     text.detach()
 
 
-def write_arrow(stream: IO[bytes], fmt: str, columns: dict[str, Sequence[object]]) -> None:
-    """Columns as a Parquet or Arrow file."""
+def write_arrow(
+    stream: IO[bytes], fmt: str, columns: dict[str, Sequence[object]], metadata: dict[str, str] | None = None
+) -> None:
+    """Columns as a Parquet or Arrow file, with metadata of the whole table."""
     arrow = _arrow()
-    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    table = arrow.table({name: arrow.array(values) for name, values in columns.items()}, metadata=metadata)
     if fmt == "parquet":
         arrow.parquet.write_table(table, stream)
     else:

@@ -81,6 +81,12 @@ def test_seeds_without_any_known_entity_are_an_error(folder, capsys):
     assert "no link between entities of the two graphs" in fails(capsys, 1, *align(folder))
 
 
+def test_seeds_with_swapped_columns_are_recognised(folder, capsys):
+    rows = [line.split("\t") for line in (folder / "seeds.tsv").read_text().splitlines()]
+    (folder / "seeds.tsv").write_text("".join(f"{target}\t{source}\n" for source, target in rows))
+    assert "columns the other way round" in fails(capsys, 1, *align(folder))
+
+
 def test_a_malformed_line_is_reported_and_strict_stops_there(folder, capsys):
     with (folder / "a.nt").open("a") as file:
         file.write("nonsense\n")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
+from stea_fast.alignment.link_table import STATUSES
 from stea_fast.formats.links import read_link_rows, write_link_rows
 from stea_fast.formats.relations import write_relation_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, LinkRow, RelationRow
@@ -38,7 +39,7 @@ def test_every_source_entity_has_a_row_with_its_status(alignment):
     found = rows(alignment)
     assert len(found) == alignment.pair.kg1.num_entities
     assert set(AWKWARD) <= set(found)
-    counts = {status: alignment.links.count(status) for status in ("seed", "link", "no_counterpart")}
+    counts = {status: alignment.links.count(status) for status in STATUSES}
     assert counts["seed"] == len(alignment.pair.train)
     assert sum(counts.values()) == len(found)
     assert min(counts.values()) > 0
@@ -56,7 +57,7 @@ def test_links_are_read_back_with_their_original_ids(alignment, tmp_path, kind, 
     alignment.write_links(path)
     problems = Problems(strict=True)
     found = {link.source: (link.target, link.probability) for link in read_link_rows(path, problems)}
-    expected = {name: row for name, row in rows(alignment).items() if row.target is not None}
+    expected = {name: row for name, row in rows(alignment).items() if row.status in ("seed", "link")}
     assert {name: target for name, (target, _) in found.items()} == {name: row.target for name, row in expected.items()}
     if kind != "nt":
         for name, (_, probability) in found.items():
@@ -157,3 +158,21 @@ def test_rows_of_any_origin_are_written_without_an_alignment(tmp_path):
     write_relation_rows(relations, tmp_path / "relations.nt")
     table = read_triples(tmp_path / "relations.nt")
     assert (list(table.entities), len(table.triples)) == (["r", "s"], 1)  # r ⊆ s only: 0.2 is not likely, t is inverse
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_typed_files_say_on_what_the_probabilities_rest(alignment, tmp_path, kind):
+    from pyarrow import feather, parquet
+
+    path = tmp_path / f"links.{kind}"
+    alignment.write_links(path)
+    read = parquet.read_table if kind == "parquet" else feather.read_table
+    assert read(path).schema.metadata[b"comment"].decode() == alignment.calibrator.note
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl", "parquet", "arrow", "nt", "sssom"])
+def test_uncertain_sources_are_never_read_as_links(tmp_path, kind):
+    rows = [LinkRow("a", "x", 0.9, 1, "both", "link"), LinkRow("b", "y", 0.3, 1, "forward", "uncertain")]
+    path = tmp_path / f"links.{'sssom.tsv' if kind == 'sssom' else kind}"
+    write_link_rows(rows, path, name="n", comment="c")
+    assert [link.source for link in read_link_rows(path, Problems())] == ["a"]
