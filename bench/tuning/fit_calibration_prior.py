@@ -67,21 +67,25 @@ def weak_prior(features: np.ndarray) -> Prior:
 
 def fitted(records: list[dict[str, Any]]) -> Prior:
     """The prior of some records: weights of all together, and how far those of single pairs lie from them."""
-    features, right, pairs = _arrays(records)
+    features, right, absent, pairs = _arrays(records)
     weak = weak_prior(features)
-    theta = fit(features, right, weak).theta
+    theta = fit(features, right, weak, absent).theta
     around = replace(weak, theta=theta, deviations=np.full(len(theta), 1.0))
-    single = np.stack([fit(features[pairs == name], right[pairs == name], around).theta for name in np.unique(pairs)])
+    parts = [pairs == name for name in np.unique(pairs)]
+    single = np.stack([fit(features[part], right[part], around, absent[part]).theta for part in parts])
     deviations = np.maximum(np.sqrt(((single - theta) ** 2).mean(axis=0)), BETWEEN_PAIRS)
     names = ", ".join(sorted({f"{record['pair']} ({record['seeds']} seeds)" for record in records}))
     return replace(around, deviations=deviations, data=f"hidden seeds of {names}")
 
 
-def _arrays(records: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(records: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Features, which links are right, which counterparts were taken away, and the pair of every link."""
     features = np.concatenate([np.array(record["x"]) for record in records])
-    right = np.concatenate([np.array(record["right"], dtype=bool) for record in records])
+    right, absent = (
+        np.concatenate([np.array(record[name], dtype=bool) for record in records]) for name in ("right", "absent")
+    )
     pairs = np.concatenate([[record["pair"]] * len(record["right"]) for record in records])
-    return features, right, pairs
+    return features, right, absent, pairs
 
 
 def judge(records: list[dict[str, Any]]) -> None:
@@ -91,13 +95,14 @@ def judge(records: list[dict[str, Any]]) -> None:
         others = [other for other in records if other["pair"] != record["pair"]]
         if not others:
             continue
-        features, right, _ = _arrays([record])
+        features, right, absent, _ = _arrays([record])
         probs = fitted(others).model()(features)
-        own = reliability(np.clip(np.array(record["p"]), 0, 1), right).error
-        absent = np.array(record["absent"], dtype=bool)
+        present = ~absent
+        own = reliability(np.clip(np.array(record["p"]), 0, 1)[present], right[present]).error
+        error = reliability(probs[present], right[present]).error
         label = f"{record['pair']} split {record['split']} {record['seeds']} {record['preset']}"
         wrong = (probs[absent] >= 0.9).mean()
-        print(f"{label:40}{right.mean():8.3f}{own:8.3f}{reliability(probs, right).error:8.3f}{wrong:13.3f}")
+        print(f"{label:40}{right[present].mean():8.3f}{own:8.3f}{error:8.3f}{wrong:13.3f}")
 
 
 def main() -> None:

@@ -113,7 +113,7 @@ def cross_fit(
     if not parts:
         return by_prior(f"{len(pair.train)} seeds are too few to hold any out")
     features, probs, right, absent = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _fitted(features, probs, right, int(absent.sum()), seed)
+    return _fitted(features, probs, right, absent, seed)
 
 
 def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -142,18 +142,21 @@ def _held_out_links(
 
 
 def _fitted(
-    features: np.ndarray, probs: np.ndarray, right: np.ndarray, num_absent: int, seed: int
+    features: np.ndarray, probs: np.ndarray, right: np.ndarray, absent: np.ndarray, seed: int
 ) -> ProbabilityCalibrator:
     prior = shipped_prior()
     after = np.empty(len(probs))
     halves = np.array_split(np.random.default_rng(seed).permutation(len(probs)), 2)
     for one, other in (halves, halves[::-1]):
-        after[one] = fit(features[other], right[other], prior)(features[one])
-    before, calibrated = reliability(np.clip(probs, 0.0, 1.0), right), reliability(after, right)
+        after[one] = fit(features[other], right[other], prior, absent[other])(features[one])
+    present, num_absent = ~absent, int(absent.sum())
+    before = reliability(np.clip(probs, 0.0, 1.0)[present], right[present])
+    calibrated = reliability(after[present], right[present])
     note = (
         f"calibrated on {len(probs):,} held-out seeds, {num_absent:,} of them without their counterpart: "
         f"expected calibration error {before.error:.3f} before, {calibrated.error:.3f} after"
     )
     if len(probs) < THIN_BASIS:
         note += f"; so few that a prior fitted to {prior.data} decides"
-    return ProbabilityCalibrator(fit(features, right, prior), len(probs), num_absent, before, calibrated, note)
+    model = fit(features, right, prior, absent)
+    return ProbabilityCalibrator(model, len(probs), num_absent, before, calibrated, note)
