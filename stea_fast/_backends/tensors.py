@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from stea_fast._backends import NO_CUDA_BLANKET, BackendUnavailable
 from stea_fast._backends.device_data import DeviceAlignment, Sparse, Strengths
 from stea_fast.data.device_graph import DeviceGraph
 from stea_fast.types import Beliefs, RelationAlignment
@@ -47,10 +46,6 @@ class TensorBackend:
                 self.kernels.evidence(source, target, block, beliefs, table, rows=(begin, end), witnesses=witnesses)
             )
         return torch.cat(parts)
-
-    def blanket(self, *arguments: object, **options: object) -> Tensor:
-        """Not offered."""
-        raise BackendUnavailable(NO_CUDA_BLANKET)
 
     def relation_counts(
         self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1

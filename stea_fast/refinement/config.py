@@ -54,13 +54,13 @@ class Joint:
     """
 
     evidence_weight: float = 4.0
-    sweeps: int = 4
+    sweeps: int = 10
     proposals: int = 10
     balance: int = 15
     witnesses: str = "neighbour"
-    lone_witness: float = 0.5
+    lone_witness: float = 1.0
     start_sweeps: int = 4
-    damping: float = 0.3
+    damping: float = 0.0
     beta: float | None = None
     k: int | None = None
 

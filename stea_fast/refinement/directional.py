@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any
 
+from stea_fast import _backends
 from stea_fast._util.array_ops import Array
 from stea_fast._util.rankings import best_candidates
 from stea_fast.refinement import beliefs, posterior
@@ -46,6 +47,8 @@ class Direction:
 def refine_by_direction(problem: Problem, method: DirectionalMethod) -> Outcome:
     """Refine each direction that was given by itself; they meet only in the beliefs and the relation alignment."""
     place = workplace(problem)
+    if method.blanket == "full" and place.device is not None:
+        raise _backends.BackendUnavailable(_backends.NO_CUDA_BLANKET)
     sides, betas = _calibrated(problem, method, place)
     alignment, held, sweeps = _sweep(sides, problem, method, place)
     rankings = [posterior.ranked(side.indices, side.probs, side.evidence) for side in sides]

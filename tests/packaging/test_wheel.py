@@ -85,7 +85,7 @@ def dist(tmp_path_factory):
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(dist):
-    suffixes = (".py", ".pyi", ".css", ".js", ".typed")
+    suffixes = (".py", ".pyi", ".css", ".js", ".json", ".typed")
     wanted = {name for name in files_of_the_checkout() if name.startswith("stea_fast/") and name.endswith(suffixes)}
     held = {name for name in dist.in_wheel() if ".dist-info/" not in name}
     compiled = {name for name in held if name.endswith(".so")}
