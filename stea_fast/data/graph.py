@@ -12,8 +12,8 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
-from stea_fast._util.sparse import distinct, offsets, rows_of
 from stea_fast.data import graph_store
+from stea_fast.data.adjacency import functionality, inverse_closure
 from stea_fast.data.interop import FromOtherLibraries
 from stea_fast.name_table import NameTable
 from stea_fast.types import ArrayLike
@@ -99,12 +99,12 @@ class KG(FromOtherLibraries):
         array = validate.columns(triples, "triples", 3)
         n = _size(array[:, [0, 2]], num_entities, "num_entities", "triples[:, [0, 2]]", "entities")
         r = _size(array[:, 1], num_relations, "num_relations", "triples[:, 1]", "relations", validate.MAX_ID // 2)
-        indptr, edges = _closure(array, n, r)
+        indptr, edges = inverse_closure(array, n, r)
         self._set("num_entities", n)
         self._set("num_relations", r)
         self._set("indptr", freeze(indptr))
         self._set("edges", freeze(edges))
-        self._set("functionality", freeze(_functionality(indptr, edges, n, r)))
+        self._set("functionality", freeze(functionality(indptr, edges, n, r)))
         self._set("entity_names", _pack_names(entity_names, n, "entity_names"))
         self._set("relation_names", _pack_names(relation_names, r, "relation_names"))
         self._set("device_graph", None)
@@ -330,26 +330,3 @@ def _strings(names: Iterable[str], name: str) -> Iterable[str]:
     if others:
         raise TypeError(f"{name} must hold strings, got {others[0]}")
     return listed
-
-
-def _closure(triples: np.ndarray, n: int, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """CSR of the inverse closure: each (row, neighbor, relation) is one integer, so sorting is one sort."""
-    head, relation, tail = triples.T
-    rows = np.concatenate([head, tail])
-    neighbors = np.concatenate([tail, head])
-    relations = np.concatenate([relation, relation + r])
-    if n * n * 2 * r < 2**63:
-        pairs, relations = np.divmod(distinct((rows * n + neighbors) * (2 * r) + relations), 2 * r)
-        rows, neighbors = np.divmod(pairs, n)
-    else:
-        rows, neighbors, relations = np.unique(np.stack([rows, neighbors, relations]), axis=1)
-    edges = np.empty((len(rows), 2), dtype=np.int32)
-    edges[:, 0], edges[:, 1] = neighbors, relations
-    return offsets(rows, n), edges
-
-
-def _functionality(indptr: np.ndarray, edges: np.ndarray, n: int, r: int) -> np.ndarray:
-    """fun(r) for the 2R relations: rows that have an edge r, divided by the number of edges r."""
-    heads = np.bincount(distinct(edges[:, 1].astype(np.int64) * n + rows_of(indptr)) // n, minlength=2 * r)
-    pairs = np.bincount(edges[:, 1], minlength=2 * r)
-    return (heads / np.maximum(pairs, 1)).astype(np.float32)
