@@ -21,6 +21,12 @@ DATA = Path(os.environ.get("STEA_DATA", Path(__file__).resolve().parents[2] / "s
 
 
 @pytest.fixture(scope="session")
+def data_folder():
+    """The folder of the real pairs, which need not be there."""
+    return DATA
+
+
+@pytest.fixture(scope="session")
 def dbp15k():
     """The real pair dbp15k_zh_en at 30 % seeds."""
     folder = DATA / "dbp15k_zh_en"

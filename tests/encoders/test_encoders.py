@@ -275,12 +275,10 @@ def test_joint_graph_is_that_of_the_formulas(pair):
         ("dbp15k_fr_en", (39654, 2111, 353543)),
     ],
 )
-def test_sizes_of_dbp15k(name, sizes):
-    from conftest import DATA
-
-    if not (DATA / name).is_dir():
-        pytest.skip(f"no data in {DATA / name}; set STEA_DATA")
-    pair = sf.load_pair(DATA / name, 0.3)
+def test_sizes_of_dbp15k(name, sizes, data_folder):
+    if not (data_folder / name).is_dir():
+        pytest.skip(f"no data in {data_folder / name}; set STEA_DATA")
+    pair = sf.load_pair(data_folder / name, 0.3)
     graph = JointGraph.join(pair.kg1, pair.kg2)
     assert (graph.num_entities, graph.num_relations, len(graph.rows)) == sizes
     assert np.diff(graph.indptr).min() > 0
