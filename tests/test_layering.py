@@ -125,7 +125,7 @@ def test_files_and_functions_are_short_enough_to_read():
         for node in ast.walk(ast.parse("\n".join(lines))):
             if isinstance(node, ast.FunctionDef):
                 start = node.body[1].lineno if ast.get_docstring(node) and len(node.body) > 1 else node.body[0].lineno
-                assert (node.end_lineno or 0) - start < 60, f"{path}: {node.name}"
+                assert (node.end_lineno or 0) - start < 50, f"{path}: {node.name}"
 
 
 def test_importing_the_package_imports_no_other():
