@@ -1,9 +1,11 @@
 """How far the probabilities of `align` can be trusted, judged by test links after the run.
 
-    python -m bench.paper.links --pair dbp15k_zh_en [--fraction 0.01] [--split 0] [--preset fast] [--calibration holdout]
+    python -m bench.paper.links --pair dbp15k_zh_en [--fraction 0.01] [--split 0] [--preset fast]
+                                [--calibration holdout]
 
-Prints one JSON object: of the links whose source is in the reference, precision, mean probability and expected calibration
-error; the expected precision that `align` states, with its interval; and what a wanted precision of .95 reaches.
+Prints one JSON object: of the links whose source is in the reference, precision, mean probability and expected
+calibration error; the expected precision that `align` states, with its interval; and what a wanted precision of .95
+reaches.
 """
 
 from __future__ import annotations
