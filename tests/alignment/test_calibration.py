@@ -155,3 +155,13 @@ def test_a_precision_can_be_asked_for():
     assert sure.settings["min_prob"] > 0.5
     with pytest.raises(ValueError, match="precision must be"):
         sf.align(pair, precision=2.0)
+
+
+def test_neither_links_nor_probabilities_depend_on_test_links():
+    pair = sf.synthetic_pair(200, seed=0, seed_fraction=0.3)
+
+    def method(part: sf.Pair) -> list[np.ndarray]:
+        alignment = sf.align(part, rounds=1, calibration="holdout", progress=False)
+        return [alignment.links.targets, alignment.links.probs, alignment.links.status, alignment.calibrator.model.theta]
+
+    assert sf.audit(pair, method).numbers > 600
