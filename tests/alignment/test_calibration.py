@@ -162,6 +162,7 @@ def test_neither_links_nor_probabilities_depend_on_test_links():
 
     def method(part: sf.Pair) -> list[np.ndarray]:
         alignment = sf.align(part, rounds=1, calibration="holdout", progress=False)
-        return [alignment.links.targets, alignment.links.probs, alignment.links.status, alignment.calibrator.model.theta]
+        links = alignment.links
+        return [links.targets, links.probs, links.status, alignment.calibrator.model.theta]
 
     assert sf.audit(pair, method).numbers > 600
