@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, asdict, fields
 from difflib import get_close_matches
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,13 +54,3 @@ def option_class(cls: type[T]) -> type[T]:
     """For a frozen keyword-only dataclass of options: a misspelt one is a `TypeError` that names the nearest."""
     cls.__init__ = names_nearest()(cls.__init__)  # type: ignore[method-assign]
     return cls
-
-
-def changed_options(options: Any) -> dict[str, Any]:
-    """What of a dataclass of options differs from its defaults, by name, nested classes as dictionaries."""
-    values = asdict(options)
-    return {
-        field.name: values[field.name]
-        for field in fields(options)
-        if field.default is MISSING or getattr(options, field.name) != field.default
-    }

@@ -12,12 +12,11 @@ from stea_fast.cli import inputs
 from stea_fast.cli.console import Console
 from stea_fast.cli.exit_codes import OK
 from stea_fast.data.files import name_index
-from stea_fast.data.graph import KG
 from stea_fast.formats.links import read_link_rows
 from stea_fast.formats.triples import Problems
+from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.explanation import explain_pair
 from stea_fast.refinement.relations import align_relations
-from stea_fast.types import Beliefs
 
 HELP = "show the facts that speak for a link"
 EXAMPLES = """examples:
@@ -55,8 +54,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         e2 = _entity(arguments.target, index2, "second")
     pairs = np.array(list(linked), dtype=np.int64)
     weights = np.clip(np.fromiter(linked.values(), dtype=np.float32, count=len(linked)), 0.0, 1.0)
-    forward = _beliefs(pairs, weights, kg1)
-    relations = align_relations(kg1, kg2, forward, _beliefs(pairs[:, ::-1], weights, kg2))
+    sources, targets = pairs.T
+    forward = from_pairs(sources, targets, weights, kg1.num_entities)
+    relations = align_relations(kg1, kg2, forward, from_pairs(targets, sources, weights, kg2.num_entities))
     explanation = explain_pair(kg1, kg2, e, e2, forward, relations)
     facts = {"title": explanation.title, "evidence": explanation.evidence, "facts": list(map(asdict, explanation))}
     shown = [f"{explanation.title}: evidence {explanation.evidence:.3f} from {len(explanation)} facts"]
@@ -69,11 +69,3 @@ def _entity(name: str, index: dict[str, int], which: str) -> int:
     if name not in index:
         raise ValueError(f"{name} is no entity of the {which} graph")
     return index[name]
-
-
-def _beliefs(pairs: np.ndarray, weights: np.ndarray, kg: KG) -> Beliefs:
-    """The links of every entity as what it is believed to be."""
-    order = np.argsort(pairs[:, 0], kind="stable")
-    indptr = np.zeros(kg.num_entities + 1, dtype=np.int64)
-    np.cumsum(np.bincount(pairs[:, 0], minlength=kg.num_entities), out=indptr[1:])
-    return Beliefs(indptr, pairs[order, 1].astype(np.int32), weights[order])
