@@ -166,8 +166,8 @@ def refine(
     pairs, probs = select_pairs(strategy, forward, backward[0] if backward else None, threshold, seeds_there)
     template = problem.candidates[-1][0]
     return Refinement(
-        _like_ranking(template, forward),
-        _like_ranking(template, backward[0]) if backward else None,
+        ranking_like(template, forward),
+        ranking_like(template, backward[0]) if backward else None,
         like(template, pairs),
         like(template, probs),
         outcome.relations,
@@ -179,7 +179,8 @@ def refine(
     )
 
 
-def _like_ranking(template: Any, ranking: RefinedRanking) -> RefinedRanking:
+def ranking_like(template: Any, ranking: RefinedRanking) -> RefinedRanking:
+    """The ranking as the kind of array that the template is, and where that lies."""
     indices = like(template, ranking.indices)
     if is_torch(template):
         indices = indices.to(template.dtype)  # torch indexes with int64 only

@@ -21,6 +21,8 @@ from stea_fast.encoders.checked import checked_embeddings, epochs_of, train
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refine
+from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
+from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.search.topk import topk
 from stea_fast.selftraining.checkpoint import Checkpoint
 from stea_fast.selftraining.config import (
@@ -36,6 +38,8 @@ from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
+
+KNOWN_SWEEPS = 10  # of the structural view, once the round before has found pairs
 
 
 class SelfTraining:
@@ -186,11 +190,11 @@ class SelfTraining:
     ) -> tuple[Refinement | None, np.ndarray, np.ndarray]:
         """The refinement, if there is one, and the selected pairs with their probability or score."""
         if isinstance(self.method, Stea):
-            return self._refined(self.method, candidates, number, last)
+            return self._refined(self.method, candidates, previous, number, last)
         return None, *self.method.select_pairs(candidates, previous, self.pair.train)
 
     def _refined(
-        self, method: Stea, candidates: TopK, number: int, last: bool
+        self, method: Stea, candidates: TopK, previous: np.ndarray, number: int, last: bool
     ) -> tuple[Refinement, np.ndarray, np.ndarray]:
         threshold = method.plan.threshold(number, last=last) if method.threshold is None else method.threshold
         out = refine(
@@ -198,11 +202,23 @@ class SelfTraining:
             relations=oracle_relations(self.pair) if method.relations == "oracle" else None,
             method=method.plan.method(number, last=last), select=method.select, threshold=threshold,
         )  # fmt: skip
+        structural = self._structural_view(previous) if method.two_views else None
+        if structural is not None and last:
+            out = mean_of_views(out, structural, seeds=self.pair.train, strategy=method.select, threshold=threshold)
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
+        if structural is not None and not last:
+            pairs, probs = agreed_pairs(pairs, probs, structural, previous)
         if last and out.forward.support is not None:
             kept = _supported(out, pairs, threshold)
             pairs, probs = pairs[kept], probs[kept]
         return out, pairs, probs
+
+    def _structural_view(self, known: np.ndarray) -> Refinement:
+        """What seeds and the pairs of the round before come to without the encoder."""
+        seeds = np.concatenate([self.pair.train, known])
+        # Pairs that are spread over the graphs already have a short way to go.
+        sweeps = KNOWN_SWEEPS if len(known) else STRUCTURAL.sweeps
+        return refine_by_structure(self.pair.kg1, self.pair.kg2, seeds, k=self.config.search.k, sweeps=sweeps)
 
 
 def _check_graphs(pair: Pair) -> None:

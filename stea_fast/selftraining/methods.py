@@ -34,6 +34,8 @@ class Stea:
         start_rounds: How many of the first rounds use propagation, which needs no training: from few seeds a trained
             encoder learns little, and from the pairs that these rounds find it learns at once. The last round is never
             one of them.
+        two_views: Whether a refinement from structure alone, without the encoder, is made beside every other. Only
+            pairs on which both agree are trained on, and the last round ranks by the mean of both probabilities.
         first_epochs: The number of epochs of the encoder's first training after the start rounds; the default, None,
             takes the encoder's own number.
 
@@ -55,6 +57,7 @@ class Stea:
     threshold: float | None = None
     relations: str = "estimated"
     start_rounds: int = 0
+    two_views: bool = False
     first_epochs: int | None = None
 
     def __post_init__(self) -> None:
