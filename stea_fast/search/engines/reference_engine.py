@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
+from stea_fast.search.ranked import CandidateEngine
 
 
-class ReferenceEngine:
+class ReferenceEngine(CandidateEngine):
     """Candidates of which every other target may be better."""
 
     name = "reference"
-    products = staticmethod(gathered_products)
+    products = staticmethod(gathered_products)  # type: ignore[assignment]
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The first targets, said to be no better than any other."""
