@@ -118,9 +118,7 @@ def topk_products(
 ) -> NDArray[np.float64]: ...
 
 class Int8Panels:
-    def __init__(
-        self, values: NDArray[np.floating], norms: NDArray[np.float64], n_threads: int, tier: str
-    ) -> None: ...
+    def __init__(self, values: NDArray[np.floating], norms: NDArray[np.float64], n_threads: int, tier: str) -> None: ...
 
 class Int8Side:
     def __init__(

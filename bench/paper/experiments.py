@@ -26,14 +26,15 @@ USUAL_CANDIDATES = 10
 THRESHOLD = 0.15
 
 # Configurations as in `SelfTrainingConfig.to_dict`: what differs from the preset, "fast" unless another is named.
-_STEA: dict[str, Any] = {"rounds": PAPER_ROUNDS, "method": {"name": "stea", "refinement": {"name": "paper"}}}
+_PAPERS_STEP = {"name": "stea", "refinement": {"name": "paper"}, "two_views": False}
+_STEA: dict[str, Any] = {"rounds": PAPER_ROUNDS, "method": _PAPERS_STEP}
 PRESETS = {"default": "full"}
 METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "fast": {},
     "supervised": {"method": {"name": "supervised"}},
     "stea": _STEA,
-    "oracle": {**_STEA, "method": {**_STEA["method"], "relations": "oracle"}},
+    "oracle": {**_STEA, "method": {**_PAPERS_STEP, "relations": "oracle"}},
     **{name: {"method": {"name": name}, "rounds": PAPER_ROUNDS} for name in BASELINES},
 }
 OWN_ENCODER = {"default": "dual_amn", "fast": "propagation"}

@@ -7,15 +7,13 @@ from typing import Any
 
 from stea_fast._util import validate
 from stea_fast.encoders import NAMES
-from stea_fast.refinement.schedule import Schedule
 from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, method_named
 
 # An eighth of the original relation dimensions: an eighth of the time of the search, most of the quality.
 STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
 
-# Pairs on which two views agree are purer than any threshold makes them, so a lower one suffices.
-AGREEING = Stea(two_views=True, refinement=Schedule(thresholds=(0.5, 0.8)))
+AGREEING = Stea(two_views=True)
 
 PRESETS: dict[str, SelfTrainingConfig] = {
     "fast": SelfTrainingConfig(encoder=STARTER, method=AGREEING, rounds=3),

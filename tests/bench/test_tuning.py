@@ -35,11 +35,12 @@ def test_hidden_seeds_judge_a_method_and_nothing_else_is_known(monkeypatch):
 
 
 @pytest.mark.parametrize("preset", ["fast", "full"])
-def test_a_schedule_changes_nothing_else_of_a_preset(preset):
+def test_a_setting_changes_nothing_else_of_a_preset(preset):
     chosen = sf.preset(preset)
-    for name, schedule in choose_schedule.SETTINGS.items():
-        found = choose_schedule.configuration(name, preset)
-        assert found.method.plan == schedule
-        assert replace(found, method=replace(found.method, refinement="joint")) == chosen
-    assert choose_schedule.configuration("default", preset).method.plan == chosen.method.plan
-    assert len(set(choose_schedule.SETTINGS.values())) == len(choose_schedule.SETTINGS)
+    assert choose_schedule.configuration("default", preset) == chosen
+    found = {name: choose_schedule.configuration(name, preset) for name in choose_schedule.SETTINGS}
+    for each in found.values():
+        views, refinement = chosen.method.two_views, chosen.method.refinement
+        assert replace(each, method=replace(each.method, two_views=views, refinement=refinement)) == chosen
+    assert len({str(each.to_dict()) for each in found.values()}) == len(found), "no two settings are the same"
+    assert not found["one_view"].method.two_views

@@ -240,7 +240,8 @@ def test_what_no_configuration_has_is_named_when_it_is_read(values, error, messa
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_strings_stand_for_methods(name):
-    assert self_training(method=name).method == METHODS[name]()
+    preset = sf.preset("fast").method
+    assert self_training(method=name).method == (preset if name == preset.name else METHODS[name]())
     assert METHODS[name].name == name
 
 
