@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from stea_fast._util import validate
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG
+from stea_fast.data.id_space import check_separate
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.refinement.config import Method, where_options_live
-from stea_fast.refinement.problem import Execution
+from stea_fast.refinement.problem import Execution, check_graphs
 from stea_fast.refinement.schedule import Schedule, plan_of
 from stea_fast.refinement.selection import check_selection
 from stea_fast.search.topk import topk
@@ -65,6 +67,8 @@ class Refiner:
         n_threads: int | None = None,
         rows_per_block: int | None = None,
     ) -> None:
+        check_graphs(kg1, kg2)
+        check_separate(kg1, kg2, validate.links(seeds, "seeds", kg1.num_entities, kg2.num_entities))
         self.kg1, self.kg2, self.seeds, self.k, self.csls = kg1, kg2, seeds, k, csls
         self.plan = plan_of(refinement)
         check_selection(select, self.plan.threshold(0, last=False) if threshold is None else threshold)

@@ -14,6 +14,7 @@ import numpy as np
 
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import names_nearest
+from stea_fast.data.id_space import check_separate
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
@@ -209,6 +210,7 @@ def _check_graphs(pair: Pair) -> None:
     for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
         if graph.num_triples == 0:
             raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
+    check_separate(pair.kg1, pair.kg2, pair.train)
 
 
 def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
