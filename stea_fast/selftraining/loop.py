@@ -23,6 +23,7 @@ from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.search.topk import topk
+from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 from stea_fast.selftraining.checkpoint import Checkpoint
 from stea_fast.selftraining.config import (
     EncoderConfig,
@@ -31,12 +32,14 @@ from stea_fast.selftraining.config import (
     settings_of,
     where_options_live,
 )
+from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
+checkpoint_logger = logging.getLogger(CHECKPOINT_LOGGER)
 
 
 class SelfTraining:
@@ -55,9 +58,9 @@ class SelfTraining:
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.
         device: The torch device of the encoder, such as "cpu" or "cuda".
-        checkpoint: A folder. After every training the state is written there, and a run that finds a state of the same
-            data and configuration continues from it, to the same bits on the same machine with as many threads. The
-            default, None, writes nothing.
+        checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
+            finds a state of the same data and configuration continues from it, to the same bits on the same machine
+            with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` when it is finished.
         progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
             terminal only.
@@ -126,10 +129,10 @@ class SelfTraining:
             CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
         """
         state = State(Monitor(self.pair))
-        if self.checkpoint is not None and self.checkpoint.exists():
-            self._resume(state)
-        else:
+        if self.checkpoint is None or not self.checkpoint.exists():
             self._train(state, self.seeds)
+        elif (finished := self._resume(state)) is not None:
+            return finished
         while True:
             number = len(state.history)
             last = isinstance(self.method, Supervised) or number >= self.config.rounds
@@ -149,8 +152,15 @@ class SelfTraining:
                 callback(record)
             state.pairs = pairs
             if last:
-                return SelfTrainingResult(tuple(state.history), pairs, probs, candidates, refinement, embeddings)
+                result = SelfTrainingResult(tuple(state.history), pairs, probs, candidates, refinement, embeddings)
+                if not self._reads_test_links:  # a checkpoint does not know of which test links its result would be
+                    self._save(state, result)
+                return result
             self._train(state, np.concatenate([self.seeds, pairs]))
+
+    @property
+    def _reads_test_links(self) -> bool:
+        return isinstance(self.method, Stea) and self.method.relations == "oracle"
 
     def _encoder(self, number: int) -> Encoder:
         """The encoder of a round."""
@@ -169,18 +179,26 @@ class SelfTraining:
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None
         return topk(*embeddings, search.k, search.csls, beta=beta, progress=self.progress)
 
-    def _save(self, state: State) -> None:
+    def _save(self, state: State, result: SelfTrainingResult | None = None) -> None:
         if self.checkpoint is not None:
             measured = {"seconds": state.seconds, "stage_mb": state.stage_mb}
-            self.checkpoint.save(self._encoder(len(state.history)).state(), state.pairs, state.history, measured)
+            encoder = self._encoder(len(state.history)).state()
+            held = None if result is None else pack_result(result)
+            self.checkpoint.save(encoder, state.pairs, state.history, measured, held)
 
-    def _resume(self, state: State) -> None:
+    def _resume(self, state: State) -> SelfTrainingResult | None:
+        """Continue from the checkpoint; of a finished run its result."""
         assert self.checkpoint is not None
         saved = self.checkpoint.load()
-        self._encoder(len(saved.history)).load_state(saved.encoder)
+        encoder = self._encoder(len(saved.history))
+        encoder.load_state(saved.encoder)
         state.pairs, state.seconds, state.stage_mb = saved.pairs, saved.measured["seconds"], saved.measured["stage_mb"]
         state.history = [Round(**record) for record in saved.history]
-        logger.info("continuing after round %d of %s", len(state.history) - 1, self.checkpoint.folder)
+        if saved.result is not None:
+            checkpoint_logger.info("the run in %s is finished: nothing of it is repeated", self.checkpoint.folder)
+            return unpack_result(saved.result, state.history, encoder, self.pair)
+        checkpoint_logger.info("continuing in round %d from %s", len(state.history), self.checkpoint.folder)
+        return None
 
     def _select(
         self, candidates: TopK, previous: np.ndarray, number: int, last: bool
@@ -196,7 +214,7 @@ class SelfTraining:
         threshold = method.plan.threshold(number, last=last) if method.threshold is None else method.threshold
         out = refine(
             candidates, self.pair.kg1, self.pair.kg2, seeds=self.pair.train, holdout=self.held_out,
-            relations=oracle_relations(self.pair) if method.relations == "oracle" else None,
+            relations=oracle_relations(self.pair) if self._reads_test_links else None,
             method=method.plan.method(number, last=last), select=method.select, threshold=threshold,
         )  # fmt: skip
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
