@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
     from stea_fast.data.graph import KG
+    from stea_fast.data.id_space import split_id_space
     from stea_fast.data.pair import Pair
     from stea_fast.data.synthetic import synthetic_pair
     from stea_fast.encoders import demo as demo
@@ -59,6 +60,7 @@ _NAMES_BY_MODULE = {
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
+    "data.id_space": ("split_id_space",),
     "data.pair": ("Pair",),
     "data.synthetic": ("synthetic_pair",),
     "evaluation.auditing": ("Audit", "AuditError", "audit"),
@@ -99,7 +101,7 @@ __all__ = [
     "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",
     "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
     "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn",
-    "synthetic_pair", "topk",
+    "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

@@ -34,15 +34,15 @@ def columns(value: Any, name: str, width: int) -> np.ndarray:
     return array
 
 
-def in_range(array: np.ndarray, name: str, limit: int, what: str) -> None:
-    """Every element in [0, limit)."""
+def in_range(array: np.ndarray, name: str, limit: int, what: str, hint: str = "") -> None:
+    """Every element in [0, limit); `hint` is added to the error about one that is larger."""
     if array.size == 0:
         return
     low, high = int(array.min()), int(array.max())
     if low < 0:
         raise ValueError(f"{name} holds {low}: {what} must not be negative")
     if high >= limit:
-        raise ValueError(f"{name} holds {high}, but there are only {limit} {what} (0 to {limit - 1})")
+        raise ValueError(f"{name} holds {high}, but there are only {limit} {what} (0 to {limit - 1}){hint}")
 
 
 def count(value: Any, name: str, *, minimum: int = 0, maximum: int = MAX_ID) -> int:
@@ -74,12 +74,23 @@ def links(value: Any, name: str, num_sources: int, num_targets: int) -> np.ndarr
     """One-to-one (source, target) pairs, int64 (n, 2)."""
     pairs = columns(value, name, 2)
     for column, limit, side in ((0, num_sources, "source"), (1, num_targets, "target")):
-        in_range(pairs[:, column], f"{name}[:, {column}]", limit, f"{side} entities")
+        hint = one_space_hint(pairs[:, 1], num_sources, num_targets) if side == "target" else ""
+        in_range(pairs[:, column], f"{name}[:, {column}]", limit, f"{side} entities", hint)
         ids, counts = np.unique(pairs[:, column], return_counts=True)
         if counts.size and counts.max() > 1:
             twice = int(ids[counts.argmax()])
             raise ValueError(f"{name} links {side} entity {twice} {counts.max()} times; each entity may have one link")
     return pairs
+
+
+def one_space_hint(targets: Array, num_sources: int, num_targets: int) -> str:
+    """What to add to an error about targets that are too large if they seem to be counted on from the sources."""
+    if len(targets) == 0 or int(targets.min()) < num_sources or int(targets.max()) >= num_sources + num_targets:
+        return ""
+    return (
+        f"; it seems that targets are counted on from the {num_sources} sources: subtract {num_sources}, or let "
+        "sf.split_id_space number both graphs from 0"
+    )
 
 
 def ranking(
@@ -103,7 +114,7 @@ def ranking(
         raise ValueError(f"{name}.indices must have shape ({rows}, k), a row per entity; got {tuple(ids.shape)}")
     if given.shape != ids.shape:
         raise ValueError(f"{name}.scores must have the shape of indices, {tuple(ids.shape)}; got {tuple(given.shape)}")
-    _candidate_ids(ids, f"{name}.indices", num_targets)
+    _candidate_ids(ids, f"{name}.indices", num_targets, num_rows)
     values = _finite_scores(ids >= 0, given, f"{name}.scores")
     if bool((values[:, 1:] > values[:, :-1]).any()):
         order = ops.order(-values)
@@ -123,7 +134,7 @@ def _finite_scores(present: Array, given: Array, name: str) -> Array:
     return values
 
 
-def _candidate_ids(ids: Array, name: str, num_targets: int) -> None:
+def _candidate_ids(ids: Array, name: str, num_targets: int, num_rows: int | None) -> None:
     if 0 in ids.shape:
         raise ValueError(f"{name} is empty, with shape {tuple(ids.shape)}; at least one candidate per row is needed")
     low, high, most = int(ids.min()), int(ids.max()), int((ids >= 0).sum(1).max())
@@ -132,7 +143,10 @@ def _candidate_ids(ids: Array, name: str, num_targets: int) -> None:
     if most > num_targets:
         raise ValueError(f"{name} has rows of {most} candidates, but there are only {num_targets} targets")
     if high >= num_targets:
-        raise ValueError(f"{name} holds {high}, but there are only {num_targets} targets (0 to {num_targets - 1})")
+        hint = "" if num_rows is None else one_space_hint(ids[ids >= 0], num_rows, num_targets)
+        raise ValueError(
+            f"{name} holds {high}, but there are only {num_targets} targets (0 to {num_targets - 1}){hint}"
+        )
     ordered = ops_of(ids).sort(ids)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
     if bool(twice.any()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -12,25 +13,26 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.options import names_nearest
-from stea_fast.alignment.calibration import ProbabilityCalibrator, by_prior, cross_fit
+from stea_fast.alignment.calibration import ProbabilityCalibrator, by_prior, cross_fit, number_of_parts
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import describe_links
 from stea_fast.alignment.link_table import STATUSES, LinkTable, chosen_targets, link_table, threshold_for_precision
 from stea_fast.alignment.relation_rows import relation_rows
 from stea_fast.alignment.report import ReportContent, write_report
+from stea_fast.alignment.runs import Runs
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.quality import QualityTable, quality_table
 from stea_fast.formats.links import write_link_rows
 from stea_fast.formats.relations import write_relation_rows
 from stea_fast.selftraining.config import SelfTrainingConfig
 from stea_fast.selftraining.history import Round, SelfTrainingResult
-from stea_fast.selftraining.loop import SelfTraining
 from stea_fast.selftraining.methods import Stea
 from stea_fast.selftraining.presets import configured
 from stea_fast.types import HasScores
 
-CALIBRATIONS = ("auto", "holdout", "crossfit", "none")
-FOLDS = 5
+logger = logging.getLogger("stea_fast")
+FOLDS = {"holdout": 1, "crossfit": 5, "none": 0}  # runs without some of the seeds
+CALIBRATIONS = ("auto", *FOLDS)
 MIN_PROB = 0.5
 CROSSFIT_ENTITIES = 5_000  # of both graphs together, up to which cross-fitting is a matter of seconds
 
@@ -54,7 +56,7 @@ class Alignment:
         >>> alignment = sf.align(pair, rounds=1, calibration="none")
         >>> alignment.write_links("links.tsv")
         >>> open("links.tsv").readline().split()
-        ['source', 'target', 'probability', 'rank', 'agreement', 'status']
+        ['source', 'target', 'probability', 'rank', 'agreement', 'status', 'calibration']
     """
 
     pair: Pair
@@ -174,9 +176,11 @@ def align(
             "none" not at all; "auto" cross-fits small pairs and holds out seeds of larger ones.
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
         device: The torch device of the encoder, such as "cpu" or "cuda".
-        checkpoint: A folder from which the last run continues after an interruption; see `SelfTraining`. The default,
-            None, writes nothing.
-        callbacks: Functions that are called with every `Round` of every run, the last of which gives the result.
+        checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption
+            the same call continues there, and if all runs are finished, only the decisions are made anew: `min_prob`,
+            `precision` and `one_to_one` may be others. The default, None, writes nothing.
+        callbacks: Functions that are called with every `Round` of every run, the last of which gives the result. A
+            round says of which run it is; those that a checkpoint had are not told again.
         progress: True shows progress, False shows none; the default, None, shows it on a terminal only.
 
     Returns:
@@ -201,28 +205,21 @@ def align(
     if not isinstance(config.method, Stea):
         raise ValueError(f"align needs probabilities, which only sf.Stea gives; got {config.method!r}")
     calibration = _resolved(calibration, pair)
-
-    def run(part: Pair, folder: str | Path | None = None) -> SelfTrainingResult:
-        return SelfTraining(
-            part, preset=config, device=device, checkpoint=folder, callbacks=callbacks, progress=progress
-        ).run()
-
+    runs = Runs(
+        config, device=device, progress=progress, calibration=calibration,
+        total=number_of_parts(pair, FOLDS[calibration]) + 1, checkpoint=checkpoint, callbacks=callbacks,
+    )  # fmt: skip
     if calibration == "none":
         calibrator = by_prior("calibration was not asked for")
     else:
-        calibrator = cross_fit(pair, run, folds=FOLDS if calibration == "crossfit" else 1, seed=config.seed)
-    result = run(pair, checkpoint)
+        calibrator = cross_fit(pair, runs.calibrating, folds=FOLDS[calibration], seed=config.seed)
+    result = runs.last(pair)
     settings = {
         "preset": preset if isinstance(preset, str) else "of its own", **config.to_dict(), "min_prob": min_prob,
         "one_to_one": one_to_one, "calibration": calibration, "device": device,
         "checkpoint": None if checkpoint is None else str(checkpoint),
     }  # fmt: skip
     return decided(pair, result, calibrator, settings, min_prob=min_prob, precision=precision, one_to_one=one_to_one)
-
-
-def number_of_runs(pair: Pair, calibration: str) -> int:
-    """How many runs of self-training `align` makes: those that calibrate, and the last."""
-    return {"none": 0, "holdout": 1, "crossfit": FOLDS}[_resolved(calibration, pair)] + 1
 
 
 def _resolved(calibration: str, pair: Pair) -> str:
@@ -249,6 +246,11 @@ def decided(
     probs = calibrator(described)
     if precision is not None:
         min_prob = threshold_for_precision(probs, precision)
-    links = link_table(pair, joint, targets, probs, min_prob=min_prob)
+    links = link_table(pair, joint, targets, probs, min_prob=min_prob, calibration=calibrator.basis)
+    if calibrator.is_thin:
+        logger.warning(
+            "the probabilities have a thin basis (%s): a prior that was fitted to other graphs decides, so check some "
+            "links by hand", calibrator.basis,
+        )  # fmt: skip
     expected = calibrator.precision(described, links.status == STATUSES.index("link"))
     return Alignment(pair, links, calibrator, result, {**settings, "min_prob": min_prob}, expected)

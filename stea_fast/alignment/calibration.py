@@ -72,6 +72,13 @@ class ProbabilityCalibrator:
         """Whether few seeds were held out, and the prior decides."""
         return self.num_links < THIN_BASIS
 
+    @property
+    def basis(self) -> str:
+        """The links that the probabilities rest on, in a few words: "120 held-out seeds", for example."""
+        if not self.num_links:
+            return "prior only"
+        return f"{self.num_links} held-out seeds" + (" and a prior" if self.is_thin else "")
+
     def precision(self, links: DescribedLinks, chosen: np.ndarray) -> tuple[float, float, float]:
         """Estimate how many of some links are right.
 
@@ -114,6 +121,11 @@ def cross_fit(
         return by_prior(f"{len(pair.train)} seeds are too few to hold any out")
     features, probs, right, absent = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return _fitted(features, probs, right, absent, seed)
+
+
+def number_of_parts(pair: Pair, folds: int) -> int:
+    """How many runs `cross_fit` makes: with few seeds fewer than `folds`, and none for 0."""
+    return sum(1 for _ in _parts(pair.train, folds, seed=0)) if folds else 0
 
 
 def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

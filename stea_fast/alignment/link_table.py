@@ -34,6 +34,7 @@ class LinkTable:
         status: What was decided, int8 [n]: 0 seed, 1 link, 2 uncertain, 3 no counterpart.
         label1: A function from a source entity to its original id.
         label2: A function from a target entity to its original id.
+        calibration: What the probabilities rest on, in a few words; the default, "", says nothing.
 
     Example:
         >>> import stea_fast as sf
@@ -51,6 +52,7 @@ class LinkTable:
     status: np.ndarray
     label1: Callable[[int], str]
     label2: Callable[[int], str]
+    calibration: str = ""
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -90,8 +92,10 @@ class LinkTable:
         target = int(self.targets[i])
         if target < 0:
             return LinkRow(name, None, None, None, None, status)
-        agreement = AGREEMENTS[self.agreement[i]]
-        return LinkRow(name, self.label2(target), float(self.probs[i]), int(self.ranks[i]) or None, agreement, status)
+        return LinkRow(
+            name, self.label2(target), float(self.probs[i]), int(self.ranks[i]) or None, AGREEMENTS[self.agreement[i]],
+            status, "given" if status == "seed" else self.calibration or None,
+        )  # fmt: skip
 
 
 def chosen_targets(pair: Pair, joint: HasRankings, *, one_to_one: bool) -> np.ndarray:
@@ -111,7 +115,9 @@ def threshold_for_precision(probs: np.ndarray, precision: float) -> float:
     return float(ordered[enough[-1]]) if len(enough) else float(np.nextafter(1.0, 2.0))
 
 
-def link_table(pair: Pair, joint: HasRankings, targets: np.ndarray, probs: np.ndarray, *, min_prob: float) -> LinkTable:
+def link_table(
+    pair: Pair, joint: HasRankings, targets: np.ndarray, probs: np.ndarray, *, min_prob: float, calibration: str = ""
+) -> LinkTable:
     """Decide for every source entity.
 
     Args:
@@ -120,6 +126,7 @@ def link_table(pair: Pair, joint: HasRankings, targets: np.ndarray, probs: np.nd
         targets: int64 [n], the candidate of every source, -1 for none; `chosen_targets` gives it.
         probs: float64 [n], the calibrated probability of every candidate.
         min_prob: the least probability of a link.
+        calibration: what the probabilities rest on, in a few words.
     """
     kept = (targets >= 0) & (probs >= min(MIN_UNCERTAIN, min_prob))
     names = np.select([kept & (probs >= min_prob), kept], [STATUSES.index("link"), STATUSES.index("uncertain")], 3)
@@ -128,7 +135,8 @@ def link_table(pair: Pair, joint: HasRankings, targets: np.ndarray, probs: np.nd
     targets[sources], probs[sources], status[sources] = pair.train[:, 1], 1.0, STATUSES.index("seed")
     ranks, agreement = _ranks_and_agreement(joint, targets)
     label1, label2 = labels(pair)
-    return LinkTable(np.arange(len(targets)), targets, probs, ranks, agreement, status, label1, label2)
+    everyone = np.arange(len(targets))
+    return LinkTable(everyone, targets, probs, ranks, agreement, status, label1, label2, calibration)
 
 
 def _ranks_and_agreement(result: HasRankings, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

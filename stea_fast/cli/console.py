@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from stea_fast.formats.triples import Problems
+from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 
 
 class UsageError(Exception):
@@ -33,6 +37,23 @@ class Console:
         """Something that changes what the result is worth: shown with --quiet, too."""
         print(f"warning: {text}", file=sys.stderr, flush=True)
 
+    @contextmanager
+    def showing_log(self) -> Iterator[None]:
+        """Show what the package itself has to say: its warnings, and what it takes from checkpoints."""
+        package, checkpoints, handler = (
+            logging.getLogger("stea_fast"),
+            logging.getLogger(CHECKPOINT_LOGGER),
+            _Shown(self),
+        )
+        level = checkpoints.level
+        package.addHandler(handler)
+        checkpoints.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            package.removeHandler(handler)
+            checkpoints.setLevel(level)
+
     def problems(self, problems: Problems, what: str) -> None:
         """How much was left out, and the first few cases."""
         if problems.count:
@@ -42,12 +63,27 @@ class Console:
         if problems.dropped_literals:
             self.note(
                 f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes entities of "
-                "them, and equal ones do not count as links)"
+                "them, but equal ones of both graphs are not yet evidence)"
             )
 
     def result(self, facts: dict[str, Any], text: str) -> None:
         """The outcome: text, or with --json one object."""
         print(json.dumps(facts, indent=2, ensure_ascii=False) if self.as_json else text)
+
+
+class _Shown(logging.Handler):
+    """Log records as notes and warnings."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.INFO)
+        self.console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        if record.levelno >= logging.WARNING:
+            self.console.warn(record.getMessage())
+        elif record.name == CHECKPOINT_LOGGER:
+            self.console.note(record.getMessage())
 
 
 def print_error(text: object) -> None:

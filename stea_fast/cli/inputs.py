@@ -12,7 +12,7 @@ from stea_fast._util.atomic import check_writable
 from stea_fast.alignment.api import Alignment
 from stea_fast.alignment.link_table import STATUSES
 from stea_fast.cli.console import Console, UsageError
-from stea_fast.data.files import graph_of, links_by_name
+from stea_fast.data.files import graph_of, known_links
 from stea_fast.data.graph import KG
 from stea_fast.formats.links import read_link_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, link_format_of
@@ -24,7 +24,10 @@ def add_graph_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--format1", choices=FORMATS, help="format of the first graph (default: by its suffix)")
     group.add_argument("--format2", choices=FORMATS, help="format of the second graph")
-    group.add_argument("--literals", choices=LITERALS, default="drop", help="of RDF: leave out (default) or keep")
+    group.add_argument(
+        "--literals", choices=LITERALS, default="drop",
+        help="of RDF: leave out (default), or keep as entities; equal literals of both graphs are not yet evidence",
+    )  # fmt: skip
     group.add_argument("--strict", action="store_true", help="stop at the first malformed line or unknown entity")
 
 
@@ -55,6 +58,8 @@ def check_outputs(arguments: argparse.Namespace) -> None:
 
 def read_graphs(arguments: argparse.Namespace, console: Console) -> tuple[KG, KG]:
     """Both graphs, each numbered in a random order of its own (see `read_pair`)."""
+    if arguments.literals == "keep":
+        console.note("literals are entities like all others: that two of them are equal is not yet evidence")
     return tuple(  # type: ignore[return-value]
         _read_graph(path, kind, side, arguments, console)
         for side, (path, kind) in enumerate(
@@ -75,21 +80,12 @@ def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Name
     """int64 [m, 2]: links of a file in the ids of the graphs; at least one."""
     problems = Problems(arguments.strict)
     rows = read_link_rows(path, problems)
-    links = links_by_name(rows, path, *graphs, problems)
+    links = known_links(rows, path, *graphs, problems)
     if not len(links):
-        swapped = [link._replace(source=link.target, target=link.source) for link in rows]
-        if len(links_by_name(swapped, path, *graphs, Problems())):
-            raise ValueError(f"{path} has its columns the other way round: the first must hold ids of the first graph")
         first = f"; the first problem is {problems.first[0]}" if problems.first else ""
         raise ValueError(f"{path} holds no link between entities of the two graphs{first}")
     console.problems(problems, f"of {len(rows):,} links of {path}")
     return links
-
-
-def warn_of_thin_basis(alignment: Alignment, console: Console) -> None:
-    """Say it where nobody can miss it that the probabilities rest on little."""
-    if alignment.calibrator.is_thin:
-        console.warn(f"the probabilities rest on {alignment.calibrator.num_links} held-out seeds of these graphs")
 
 
 def write_outputs(alignment: Alignment, arguments: argparse.Namespace) -> None:
@@ -115,5 +111,6 @@ def summary(alignment: Alignment, arguments: argparse.Namespace) -> tuple[dict[s
         f"probabilities: {alignment.calibrator.note}",
         *(f"{name:10}{path}" for name, path in files.items()),
     ]
-    facts = {"counts": counts, "confidence": alignment.calibrator.note, "files": files}
+    calibrator = alignment.calibrator
+    facts = {"counts": counts, "confidence": calibrator.note, "calibration": calibrator.basis, "files": files}
     return {**facts, "expected_precision": [precision, low, high]}, "\n".join(lines)

@@ -34,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(quiet=arguments.quiet, as_json=arguments.json)
     previous = signal.signal(signal.SIGTERM, _terminate)  # so that what is written aside is removed
     try:
-        return command.run(arguments, console)
+        with console.showing_log():
+            return command.run(arguments, console)
     except UsageError as error:
         print_error(error)
         return exit_codes.BAD_USAGE

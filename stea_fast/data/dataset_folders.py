@@ -77,10 +77,10 @@ def load_pair(
         rows = _published_rows(raw, links, folder)
     else:
         rows = dict(zip(("train", "test"), splits.split_rows(len(links), fraction, split_seed), strict=True))
-    return _assemble(raw, links, rows, permutation_seed, folder.resolve().name)
+    return assemble(raw, links, rows, permutation_seed, folder.resolve().name)
 
 
-def _assemble(
+def assemble(
     raw: RawPair, links: np.ndarray, rows: dict[str, np.ndarray], permutation_seed: int | None, name: str
 ) -> Pair:
     """The pair in new ids. `rows` are the rows of `links` in each part; a part that is not there is empty."""

@@ -12,6 +12,7 @@ import numpy as np
 from stea_fast._util import validate
 from stea_fast.data import splits
 from stea_fast.data.graph import KG
+from stea_fast.data.id_space import check_separate
 from stea_fast.data.pair import Pair
 from stea_fast.data.sealed import seal
 from stea_fast.formats.links import Link, read_link_rows
@@ -35,7 +36,8 @@ def read_graph(
         path: A file of N-Triples, Turtle, RDF/XML, TSV, CSV, Parquet or Arrow, also compressed by gzip or zstd.
         format: "nt", "ttl", "rdf", "tsv", "csv", "parquet" or "arrow"; the default, None, goes by the suffix of the
             file's name.
-        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals.
+        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals. Literals
+            of two graphs that are equal are not taken for links.
         strict: Whether a malformed line is an error; otherwise it is left out.
         permutation_seed: The seed of a random order in which entities are numbered; the default, None, keeps the order
             of the file.
@@ -85,7 +87,8 @@ def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, st
 
     Raises:
         OSError: The file cannot be opened.
-        ValueError: The format is unknown, or, if `strict`, a link cannot be used; the message names file and line.
+        ValueError: The format is unknown, the columns are exchanged, or, if `strict`, a link cannot be used; the
+            message names file and line.
 
     Example:
         >>> from pathlib import Path
@@ -98,11 +101,23 @@ def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, st
     """
     problems = Problems(strict)
     path = Path(path)
-    return links_by_name(read_link_rows(path, problems, format=format), path, kg1, kg2, problems)
+    return known_links(read_link_rows(path, problems, format=format), path, kg1, kg2, problems)
 
 
-def links_by_name(rows: list[Link], path: Path, kg1: KG, kg2: KG, problems: Problems) -> np.ndarray:
-    """The links of a file in the ids of two graphs; what cannot be used is noted in `problems`."""
+def known_links(rows: list[Link], path: Path, kg1: KG, kg2: KG, problems: Problems) -> np.ndarray:
+    """The links of a file in the ids of two graphs; what cannot be used is noted in `problems`.
+
+    It is an error if most links could be used with their columns exchanged.
+    """
+    links = _links_by_name(rows, path, kg1, kg2, problems)
+    if 2 * len(links) < len(rows):
+        swapped = [link._replace(source=link.target, target=link.source) for link in rows]
+        if len(_links_by_name(swapped, path, kg1, kg2, Problems())) > 2 * len(links):
+            raise ValueError(f"{path} has its columns the other way round: the first must hold ids of the first graph")
+    return links
+
+
+def _links_by_name(rows: list[Link], path: Path, kg1: KG, kg2: KG, problems: Problems) -> np.ndarray:
     index1, index2 = name_index(kg1), name_index(kg2)
     target_of: dict[int, int] = {}
     source_of: dict[int, int] = {}
@@ -140,7 +155,8 @@ def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name:
 
     Raises:
         TypeError: A graph is not a `KG`, or links are not integers.
-        ValueError: A link has an id out of range, or an entity has two links.
+        ValueError: A link has an id out of range, an entity has two links, or both graphs number their entities in one
+            id space, which `split_id_space` divides.
 
     Example:
         >>> import stea_fast as sf
@@ -152,6 +168,7 @@ def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name:
         if not isinstance(kg, KG):
             raise TypeError(f"{argument} must be a KG, got {type(kg).__name__}")
     train = validate.links(seeds, "seeds", kg1.num_entities, kg2.num_entities)
+    check_separate(kg1, kg2, train)
     judged = validate.links(test, "test", kg1.num_entities, kg2.num_entities)
     links = seal(np.concatenate([train, judged]))
     return Pair(kg1, kg2, links, train, seal(judged), np.zeros((0, 2), dtype=np.int64), name=name)
@@ -172,7 +189,8 @@ def read_pair(
         source: The file of the first graph, in any format that `read_graph` reads.
         target: The file of the second graph.
         seeds: A file of known links by name: TSV or CSV with two columns, or any format of links that is written.
-        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals.
+        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals. Literals
+            of two graphs that are equal are not taken for links.
         strict: Whether malformed lines and unknown entities are errors; otherwise they are left out.
         permutation_seed: The seed of the random order in which each graph's entities are numbered. Files often list
             both graphs in the same order, and whatever breaks a tie by id would then read the answer.

@@ -59,7 +59,8 @@ class FromOtherLibraries:
 
         Args:
             graph: The rdflib Graph.
-            literals: "drop" leaves out triples whose object is a literal, "keep" makes entities of literals.
+            literals: "drop" leaves out triples whose object is a literal, "keep" makes entities of literals. Literals
+                of two graphs that are equal are not taken for links.
 
         Returns:
             The graph, with names of entities and relations.

@@ -67,8 +67,9 @@ def write_link_rows(
     SSSOM leaves out uncertain sources, and N-Triples hold `owl:sameAs` of seeds and links only: whoever reads these
     formats takes every row for a link.
 
-    `name` goes into the metadata of SSSOM, and `comment` into those of SSSOM, Parquet and Arrow; the other formats have
-    no place for them.
+    `name` goes into the metadata of SSSOM, and `comment` into those of SSSOM, Parquet and Arrow and into the first line
+    of N-Triples. Rows of TSV, CSV and JSON lines say themselves how their probability was calibrated: a line before the
+    header would be one that other programs stumble over.
     """
     path = Path(path)
     kind = link_format_of(path, format)
@@ -77,7 +78,7 @@ def write_link_rows(
             sssom.write(stream, [row for row in rows if row.status != UNCERTAIN], name=name, comment=comment)
         elif kind == "nt":
             linked = ((row.source, row.target) for row in rows if row.target is not None and row.status != UNCERTAIN)
-            write_statements(stream, ((source, SAME_AS, target) for source, target in linked))
+            write_statements(stream, ((source, SAME_AS, target) for source, target in linked), comment)
         else:
             write_table(stream, kind, LinkRow._fields, rows, comment)
 

@@ -31,6 +31,8 @@ class LinkRow(NamedTuple):
         agreement: Who chose whom: "both" each other, "forward" the source the target, "backward" the target the source,
             "none" neither (one-to-one links only); None where there is no link.
         status: "seed", "link", "uncertain" or "no_counterpart".
+        calibration: What the probability rests on: "120 held-out seeds", for example, "12 held-out seeds and a prior"
+            or "prior only"; "given" for a seed, None where there is no target or nothing is known of it.
     """
 
     source: str
@@ -39,6 +41,7 @@ class LinkRow(NamedTuple):
     rank: int | None
     agreement: str | None
     status: str
+    calibration: str | None = None
 
 
 class RelationRow(NamedTuple):
@@ -76,8 +79,10 @@ def link_format_of(path: Path, format: str | None = None) -> str:
     return _SUFFIXES[suffix]
 
 
-def write_statements(stream: IO[bytes], triples: Iterable[tuple[str, str, str]]) -> None:
-    """Triples of names as N-Triples."""
+def write_statements(stream: IO[bytes], triples: Iterable[tuple[str, str, str]], comment: str = "") -> None:
+    """Triples of names as N-Triples, behind a line with the comment."""
+    if comment:
+        stream.write(f"# {' '.join(comment.split())}\n".encode())
     builder = TableBuilder(Problems())
     for head, relation, tail in triples:
         builder.add(head.encode(), relation.encode(), tail.encode())

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stea_fast._util import validate
 from stea_fast._util.arrays import is_torch, like, placed
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG
@@ -15,7 +14,7 @@ from stea_fast.refinement.directional import refine_by_direction
 from stea_fast.refinement.explanation import Explanation, explain_pair
 from stea_fast.refinement.joint import refine_jointly
 from stea_fast.refinement.problem import Execution, Outcome, Problem, problem_of
-from stea_fast.refinement.selection import STRATEGIES
+from stea_fast.refinement.selection import check_selection
 from stea_fast.refinement.selection import select as select_pairs
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
@@ -153,10 +152,7 @@ def refine(
         [3, 2, 1, 0]
     """
     chosen = method_of(method)
-    if select is not None:
-        validate.choice(select, "select", STRATEGIES)
-    if threshold is not None:
-        validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
+    check_selection(select, threshold)
     execution = Execution(backend, n_threads, rows_per_block)
     problem = problem_of(candidates, kg1, kg2, seeds, holdout, relations, execution)
     outcome = _COMPUTED_BY[type(chosen)](problem, chosen)

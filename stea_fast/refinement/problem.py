@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast.data.graph import KG
+from stea_fast.data.id_space import check_candidates, check_not_a_union
 from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment, TopK
 
 
@@ -85,7 +86,7 @@ def problem_of(
     execution: Execution,
 ) -> Problem:  # fmt: skip
     """Check what `refine` was given. The arrays of the candidates are checked later, where they lie."""
-    _check_graphs(kg1, kg2)
+    check_graphs(kg1, kg2)
     if relations is not None:
         _check_relations(relations, kg1, kg2)
     if execution.rows_per_block is not None:
@@ -97,8 +98,11 @@ def problem_of(
             raise ValueError("candidates.log_partition needs the beta it was computed with: TopK(..., beta=...)")
     sizes = kg1.num_entities, kg2.num_entities
     links, held_out = validate.links(seeds, "seeds", *sizes), validate.links(holdout, "holdout", *sizes)
+    rankings = directions(candidates)
+    check_candidates(kg1, kg2, rankings[0][0])
+    check_not_a_union(kg1, kg2, links)
     score = getattr(candidates, "score", None)
-    return Problem(directions(candidates), kg1, kg2, links, held_out, relations, partition, beta, score, execution)
+    return Problem(rankings, kg1, kg2, links, held_out, relations, partition, beta, score, execution)
 
 
 def directions(candidates: Any) -> list[tuple[Any, Any]]:
@@ -125,7 +129,8 @@ def _indices_and_scores(ranking: Any) -> tuple[Any, Any]:
     return ranking.indices, ranking.scores if hasattr(ranking, "scores") else ranking.values
 
 
-def _check_graphs(kg1: KG, kg2: KG) -> None:
+def check_graphs(kg1: KG, kg2: KG) -> None:
+    """Graphs, and with triples."""
     for kg, name in ((kg1, "kg1"), (kg2, "kg2")):
         if not isinstance(kg, KG):
             raise TypeError(f"{name} must be a KG, got {type(kg).__name__}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from stea_fast._util import validate
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG
+from stea_fast.data.id_space import check_separate
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.refinement.config import Method, where_options_live
-from stea_fast.refinement.problem import Execution
+from stea_fast.refinement.problem import Execution, check_graphs
 from stea_fast.refinement.schedule import Schedule, plan_of
+from stea_fast.refinement.selection import check_selection
 from stea_fast.search.topk import topk
 from stea_fast.types import TopK
 
@@ -28,7 +31,8 @@ class Refiner:
         refinement: A `Schedule`, by which the joint refinement changes from call to call, or one method for all calls:
             an `sf.Joint`, `sf.Product` or `sf.Paper`, or a name. "joint" stands for the default schedule.
         select: Which pairs are returned; see `refine`. The default, None, returns pairs that are each other's best.
-        threshold: The probability that a returned pair must exceed; the default, None, takes the schedule's.
+        threshold: The probability that a returned pair must exceed; the default, None, takes the schedule's. One method
+            for all calls has none of its own, so "forward", "backward" and "either" then need one here.
         backend: The backend of the refinement; see `refine`. The joint refinement works on the CPU, wherever the
             embeddings lie.
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
@@ -63,8 +67,11 @@ class Refiner:
         n_threads: int | None = None,
         rows_per_block: int | None = None,
     ) -> None:
+        check_graphs(kg1, kg2)
+        check_separate(kg1, kg2, validate.links(seeds, "seeds", kg1.num_entities, kg2.num_entities))
         self.kg1, self.kg2, self.seeds, self.k, self.csls = kg1, kg2, seeds, k, csls
         self.plan = plan_of(refinement)
+        check_selection(select, self.plan.threshold(0, last=False) if threshold is None else threshold)
         self.select, self.threshold = select, threshold
         self.execution = Execution(backend, n_threads, rows_per_block)
         self.calls = 0

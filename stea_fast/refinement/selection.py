@@ -18,7 +18,8 @@ from stea_fast._util.sparse import best_matching, run_starts
 from stea_fast.types import Candidates, Ranking, RefinedRanking
 
 Selection = tuple[Array, Array]
-STRATEGIES = ("mutual", "forward", "backward", "either", "none")
+BY_THRESHOLD = ("forward", "backward", "either")  # nothing but a threshold decides which pairs they take
+STRATEGIES = ("mutual", *BY_THRESHOLD, "none")
 
 
 def select(
@@ -29,7 +30,7 @@ def select(
     seeds: Array,
 ) -> Selection:
     """Select from refined probabilities by the name of the strategy; arrays or tensors, `seeds` like the rankings."""
-    validate.choice(strategy, "select", STRATEGIES)
+    check_selection(strategy, threshold)
     if strategy == "none":
         return _nothing(forward.indices)
     if strategy != "forward" and backward is None:
@@ -39,9 +40,7 @@ def select(
         pairs, values = mutual_best((forward.indices, forward.probs), (backward.indices, backward.probs))
         above = values > (threshold or 0.0)
         return _without_seeds((pairs[above], values[above]), seeds)
-    if threshold is None:
-        raise ValueError(f"select={strategy!r} needs a threshold")
-    validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
+    assert threshold is not None
     parts = []
     if strategy in ("forward", "either"):
         parts.append(above_threshold(forward.indices, forward.probs, threshold))
@@ -50,6 +49,16 @@ def select(
         pairs, probs = above_threshold(backward.indices, backward.probs, threshold)
         parts.append((pairs[:, [1, 0]], probs))
     return _without_seeds(_union(parts), seeds)
+
+
+def check_selection(strategy: str | None, threshold: float | None) -> None:
+    """Fail before any work if there is no such strategy, or not the threshold that it needs; None is a default."""
+    if strategy is not None:
+        validate.choice(strategy, "select", STRATEGIES)
+    if threshold is not None:
+        validate.number(threshold, "threshold", minimum=0.0, maximum=1.0)
+    elif strategy in BY_THRESHOLD:
+        raise ValueError(f"select={strategy!r} needs a threshold, a probability between 0 and 1")
 
 
 def mutual_best(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> Selection:

@@ -8,6 +8,7 @@ import numpy as np
 
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import BLOCK_BYTES, similarity
+from stea_fast.types import Array
 
 
 class PairScorer:
@@ -19,6 +20,11 @@ class PairScorer:
 
     def __init__(self, side1: Embeddings, side2: Embeddings, scoring: Scoring) -> None:
         self._side1, self._side2, self._scoring = side1, side2, scoring
+
+    @property
+    def means(self) -> tuple[Array, Array] | None:
+        """What CSLS subtracts from the similarities of each row and of each column; None without CSLS."""
+        return self._scoring.means
 
     def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """float64 [m]: the scores of m pairs."""

@@ -93,6 +93,15 @@ def topk(
         return _search(chosen, side1, side2, k, csls, metric, beta, step, template=emb1)
 
 
+def pair_scorer(emb1: Array, emb2: Array, means: tuple[Array, Array] | None) -> PairScorer:
+    """The scores of a search that was made before, by cosine; `means` are those of its CSLS, None if it had none."""
+    side1, side2 = _sides(emb1, emb2, "auto")
+    scoring = Scoring.of("cosine", side1, side2)
+    if means is not None:
+        scoring = scoring.with_csls(*(like(side1.norms, mean) for mean in means))
+    return PairScorer(side1, side2, scoring)
+
+
 def _sides(emb1: Array, emb2: Array, engine: str) -> tuple[Embeddings, Embeddings]:
     """Tensors stay tensors if they are on a GPU or the torch engine is asked for."""
     if not (is_torch(emb1) and is_torch(emb2)):

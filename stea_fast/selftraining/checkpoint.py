@@ -16,11 +16,13 @@ from stea_fast import __version__
 from stea_fast._util.arrays import is_torch, to_numpy
 from stea_fast._util.atomic import flush
 from stea_fast.data.pair import Pair
+from stea_fast.selftraining.finished import PackedResult
 
+LOGGER = "stea_fast.checkpoint"  # says what is continued, and what is not repeated
 NAME = "checkpoint.safetensors"
-FORMAT = 2  # raised whenever other things are stored, or the same ones otherwise
+FORMAT = 3  # raised whenever other things are stored, or the same ones otherwise
 PAIRS = "pairs"
-ENCODER = "encoder."
+ENCODER, RESULT = "encoder.", "result."  # what the names of their arrays begin with
 
 
 class CheckpointError(RuntimeError):
@@ -29,12 +31,13 @@ class CheckpointError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a checkpoint holds."""
+    """What a checkpoint holds; a result if the run is finished."""
 
     encoder: dict[str, Any]
     pairs: np.ndarray
     history: list[dict[str, Any]]
     measured: dict[str, dict[str, float]]
+    result: PackedResult | None = None
 
 
 class Checkpoint:
@@ -61,16 +64,21 @@ class Checkpoint:
         return self.path.exists()
 
     def save(
-        self, encoder: dict[str, Any], pairs: np.ndarray, history: list[Any], measured: dict[str, dict[str, float]]
-    ) -> None:
+        self, encoder: dict[str, Any], pairs: np.ndarray, history: list[Any], measured: dict[str, dict[str, float]],
+        result: PackedResult | None = None,
+    ) -> None:  # fmt: skip
         """Replace the last checkpoint; if that fails, it is still there. `measured` is of the round in progress."""
         library = _library()
-        kinds = {name: "torch" if is_torch(value) else "numpy" for name, value in encoder.items()}
-        tensors = {ENCODER + name: np.ascontiguousarray(to_numpy(value, name)) for name, value in encoder.items()}
+        arrays = {ENCODER + name: value for name, value in encoder.items()}
+        if result is not None:
+            arrays |= {RESULT + name: value for name, value in result.arrays.items()}
+        kinds = {name: "torch" if is_torch(value) else "numpy" for name, value in arrays.items()}
+        tensors = {name: np.ascontiguousarray(to_numpy(value, name)) for name, value in arrays.items()}
         tensors[PAIRS] = np.ascontiguousarray(pairs)
         records = [dataclasses.asdict(record) for record in history]
         metadata = {**self.identity, "history": json.dumps(records), "measured": json.dumps(measured)}
         metadata["kinds"] = json.dumps(kinds)
+        metadata["result"] = json.dumps(None if result is None else result.plain)
         aside = self.path.with_suffix(f".{os.getpid()}.tmp")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -109,8 +117,18 @@ class Checkpoint:
                     "use another folder, or delete it to start anew"
                 )
         kinds = json.loads(metadata["kinds"])
-        encoder = {name: _as_kind(tensors[ENCODER + name], kind) for name, kind in kinds.items()}
-        return Saved(encoder, tensors[PAIRS], json.loads(metadata["history"]), json.loads(metadata["measured"]))
+        encoder, arrays = (
+            {
+                name.removeprefix(part): _as_kind(tensors[name], kind)
+                for name, kind in kinds.items()
+                if name.startswith(part)
+            }
+            for part in (ENCODER, RESULT)
+        )
+        plain = json.loads(metadata["result"])
+        result = None if plain is None else PackedResult(plain, arrays)
+        history, measured = json.loads(metadata["history"]), json.loads(metadata["measured"])
+        return Saved(encoder, tensors[PAIRS], history, measured, result)
 
 
 def data_fingerprint(pair: Pair) -> str:

@@ -28,6 +28,8 @@ class Round:
         seconds: The seconds that each stage took: "train", "topk" and "select".
         peak_mb: The largest memory of the process so far, in megabytes.
         stage_mb: The largest memory of the process during each stage, in megabytes.
+        run: The number of the run, from 1, as `align` tells its callbacks; 1 in a history, which is of one run.
+        runs: The number of runs that `align` makes; 1 in a history.
 
     Example:
         >>> import stea_fast as sf
@@ -43,6 +45,26 @@ class Round:
     seconds: dict[str, float]
     peak_mb: float
     stage_mb: dict[str, float] = field(default_factory=dict)
+    run: int = 1
+    runs: int = 1
+
+
+class WhenAsked:
+    """A field of a record that holds a value, or a function that gives the value when it is first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, record: Any, value: Any) -> None:
+        record.__dict__[self.name] = value
+
+    def __get__(self, record: Any, owner: type) -> Any:
+        if record is None:
+            raise AttributeError(self.name)  # to `dataclass` this means that the field has no default
+        value = record.__dict__[self.name]
+        if callable(value):
+            value = record.__dict__[self.name] = value()
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +77,8 @@ class SelfTrainingResult:
         pair_probs: The probability of every pair, float32 [m], or its similarity where nothing is refined.
         candidates: The candidates that the encoder predicts.
         refinement: The refined prediction; None for methods that do not refine.
-        embeddings: The embeddings of both graphs, float [n1, d] and [n2, d], as the encoder gives them.
+        embeddings: The embeddings of both graphs, float [n1, d] and [n2, d], as the encoder gives them. Where a
+            checkpoint had the finished run, they are computed when they are first asked for.
 
     Example:
         >>> import stea_fast as sf
@@ -70,7 +93,7 @@ class SelfTrainingResult:
     pair_probs: Any
     candidates: TopK
     refinement: Refinement | None
-    embeddings: tuple[Any, Any]
+    embeddings: WhenAsked = WhenAsked()
 
     @property
     def forward(self) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import names_nearest
+from stea_fast.data.id_space import check_separate
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
@@ -24,6 +25,7 @@ from stea_fast.refinement.api import Refinement, refine
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.search.topk import topk
+from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 from stea_fast.selftraining.checkpoint import Checkpoint
 from stea_fast.selftraining.config import (
     EncoderConfig,
@@ -32,12 +34,14 @@ from stea_fast.selftraining.config import (
     settings_of,
     where_options_live,
 )
+from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
+checkpoint_logger = logging.getLogger(CHECKPOINT_LOGGER)
 
 KNOWN_SWEEPS = 10  # of the structural view, once the round before has found pairs
 
@@ -58,9 +62,9 @@ class SelfTraining:
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.
         device: The torch device of the encoder, such as "cpu" or "cuda".
-        checkpoint: A folder. After every training the state is written there, and a run that finds a state of the same
-            data and configuration continues from it, to the same bits on the same machine with as many threads. The
-            default, None, writes nothing.
+        checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
+            finds a state of the same data and configuration continues from it, to the same bits on the same machine
+            with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` when it is finished.
         progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
             terminal only.
@@ -129,10 +133,10 @@ class SelfTraining:
             CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
         """
         state = State(Monitor(self.pair))
-        if self.checkpoint is not None and self.checkpoint.exists():
-            self._resume(state)
-        else:
+        if self.checkpoint is None or not self.checkpoint.exists():
             self._train(state, self.seeds)
+        elif (finished := self._resume(state)) is not None:
+            return finished
         while True:
             number = len(state.history)
             last = isinstance(self.method, Supervised) or number >= self.config.rounds
@@ -152,8 +156,15 @@ class SelfTraining:
                 callback(record)
             state.pairs = pairs
             if last:
-                return SelfTrainingResult(tuple(state.history), pairs, probs, candidates, refinement, embeddings)
+                result = SelfTrainingResult(tuple(state.history), pairs, probs, candidates, refinement, embeddings)
+                if not self._reads_test_links:  # a checkpoint does not know of which test links its result would be
+                    self._save(state, result)
+                return result
             self._train(state, np.concatenate([self.seeds, pairs]))
+
+    @property
+    def _reads_test_links(self) -> bool:
+        return isinstance(self.method, Stea) and self.method.relations == "oracle"
 
     def _encoder(self, number: int) -> Encoder:
         """The encoder of a round."""
@@ -172,18 +183,26 @@ class SelfTraining:
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None
         return topk(*embeddings, search.k, search.csls, beta=beta, progress=self.progress)
 
-    def _save(self, state: State) -> None:
+    def _save(self, state: State, result: SelfTrainingResult | None = None) -> None:
         if self.checkpoint is not None:
             measured = {"seconds": state.seconds, "stage_mb": state.stage_mb}
-            self.checkpoint.save(self._encoder(len(state.history)).state(), state.pairs, state.history, measured)
+            encoder = self._encoder(len(state.history)).state()
+            held = None if result is None else pack_result(result)
+            self.checkpoint.save(encoder, state.pairs, state.history, measured, held)
 
-    def _resume(self, state: State) -> None:
+    def _resume(self, state: State) -> SelfTrainingResult | None:
+        """Continue from the checkpoint; of a finished run its result."""
         assert self.checkpoint is not None
         saved = self.checkpoint.load()
-        self._encoder(len(saved.history)).load_state(saved.encoder)
+        encoder = self._encoder(len(saved.history))
+        encoder.load_state(saved.encoder)
         state.pairs, state.seconds, state.stage_mb = saved.pairs, saved.measured["seconds"], saved.measured["stage_mb"]
         state.history = [Round(**record) for record in saved.history]
-        logger.info("continuing after round %d of %s", len(state.history) - 1, self.checkpoint.folder)
+        if saved.result is not None:
+            checkpoint_logger.info("the run in %s is finished: nothing of it is repeated", self.checkpoint.folder)
+            return unpack_result(saved.result, state.history, encoder, self.pair)
+        checkpoint_logger.info("continuing in round %d from %s", len(state.history), self.checkpoint.folder)
+        return None
 
     def _select(
         self, candidates: TopK, previous: np.ndarray, number: int, last: bool
@@ -199,7 +218,7 @@ class SelfTraining:
         threshold = method.plan.threshold(number, last=last) if method.threshold is None else method.threshold
         out = refine(
             candidates, self.pair.kg1, self.pair.kg2, seeds=self.pair.train, holdout=self.held_out,
-            relations=oracle_relations(self.pair) if method.relations == "oracle" else None,
+            relations=oracle_relations(self.pair) if self._reads_test_links else None,
             method=method.plan.method(number, last=last), select=method.select, threshold=threshold,
         )  # fmt: skip
         structural = self._structural_view(previous) if method.two_views else None
@@ -225,6 +244,7 @@ def _check_graphs(pair: Pair) -> None:
     for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
         if graph.num_triples == 0:
             raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
+    check_separate(pair.kg1, pair.kg2, pair.train)
 
 
 def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

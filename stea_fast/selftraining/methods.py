@@ -12,7 +12,7 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import option_class
 from stea_fast.refinement.config import Method
 from stea_fast.refinement.schedule import EveryRound, Schedule, plan_of
-from stea_fast.refinement.selection import STRATEGIES, mutual_nearest, one_to_one, similarity_threshold
+from stea_fast.refinement.selection import check_selection, mutual_nearest, one_to_one, similarity_threshold
 from stea_fast.types import TopK
 
 Selection = tuple[np.ndarray, np.ndarray]
@@ -28,7 +28,8 @@ class Stea:
             rounds: "joint" stands for the default schedule, "product" and "paper" for these methods, and an
             `sf.Joint`, `sf.Product` or `sf.Paper` for itself.
         select: Which refined pairs become pseudo mappings; see `refine`.
-        threshold: The probability that they must exceed; the default, None, takes the schedule's.
+        threshold: The probability that they must exceed; the default, None, takes the schedule's. One method for all
+            rounds has none of its own, so "forward", "backward" and "either" then need one here.
         relations: "estimated" aligns relations from seeds and predictions. "oracle" reads all links, test links
             included: it is for comparison only, and `audit` fails on it.
         start_rounds: How many of the first rounds use propagation, which needs no training: from few seeds a trained
@@ -61,10 +62,8 @@ class Stea:
     first_epochs: int | None = None
 
     def __post_init__(self) -> None:
-        plan_of(self.refinement)
-        validate.choice(self.select, "select", STRATEGIES)
-        if self.threshold is not None:
-            validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
+        first = self.plan.threshold(0, last=False) if self.threshold is None else self.threshold
+        check_selection(self.select, first)  # now: the first round asks for it only after the first training
         validate.choice(self.relations, "relations", ("estimated", "oracle"))
         validate.count(self.start_rounds, "start_rounds", maximum=1000)
         if self.first_epochs is not None:

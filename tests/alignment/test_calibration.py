@@ -92,14 +92,18 @@ def test_without_held_out_seeds_the_prior_decides_and_says_so():
     calibrator = cross_fit(few, lambda part: pytest.fail("must not run"))
     assert calibrator.is_thin and "3 seeds are too few to hold any out" in calibrator.note
     assert link_model.shipped_prior().data in calibrator.note
-    assert by_prior("no time").num_links == 0
+    assert by_prior("no time").num_links == 0 and by_prior("no time").basis == "prior only"
 
 
-def test_a_thin_basis_is_named():
+def test_a_thin_basis_is_named(caplog):
     pair = sf.synthetic_pair(200, seed=0, seed_fraction=0.2)
     calibrator = cross_fit(pair, lambda part: sf.SelfTraining(part, rounds=0, progress=False).run())
     assert 0 < calibrator.num_links < THIN_BASIS and calibrator.is_thin
     assert "so few that a prior" in calibrator.note
+    assert calibrator.basis == f"{calibrator.num_links} held-out seeds and a prior"
+    sf.align(pair, rounds=0, calibration="holdout", progress=False)
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warned) == 1 and f"thin basis ({calibrator.basis})" in warned[0]
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +142,7 @@ def test_align_is_calibrated_and_finds_entities_without_counterpart():
     pair = sf.synthetic_pair(400, seed=0, seed_fraction=0.3)
     alignment = sf.align(pair, rounds=1, calibration="crossfit")
     assert alignment.calibrator.num_links == len(pair.train)
+    assert alignment.calibrator.basis == f"{len(pair.train)} held-out seeds"
     metrics = sf.evaluate(alignment, pair.test)
     assert metrics.precision > 0.8 and metrics.recall > 0.8
     mean, low, high = alignment.expected_precision

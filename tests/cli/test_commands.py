@@ -90,7 +90,7 @@ def test_align_writes_every_file_and_says_where(folder, tmp_path, capsys):
     out, relations, report = tmp_path / "l.sssom.tsv", tmp_path / "r.nt", tmp_path / "report.html"
     more = ("--out", out, "--relations", relations, "--report", report, "--gold", folder / "gold.tsv", "--json")
     code, text, notes = run(capsys, *command(folder, *more))
-    assert code == 0 and notes == "warning: the probabilities rest on 0 held-out seeds of these graphs\n"
+    assert code == 0 and notes.startswith("warning: the probabilities have a thin basis") and notes.count("\n") == 1
     facts = json.loads(text)
     assert facts["files"] == {"out": str(out), "relations": str(relations), "report": str(report)}
     assert facts["counts"]["seed"] == len((folder / "seeds.tsv").read_text().splitlines())

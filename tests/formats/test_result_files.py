@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -166,8 +167,29 @@ def test_typed_files_say_on_what_the_probabilities_rest(alignment, tmp_path, kin
 
     path = tmp_path / f"links.{kind}"
     alignment.write_links(path)
-    read = parquet.read_table if kind == "parquet" else feather.read_table
-    assert read(path).schema.metadata[b"comment"].decode() == alignment.calibrator.note
+    table = (parquet.read_table if kind == "parquet" else feather.read_table)(path)
+    assert table.schema.metadata[b"comment"].decode() == alignment.calibrator.note
+    assert set(table.column("calibration").to_pylist()) == {"given", "prior only", None}
+
+
+def test_rows_of_text_files_say_on_what_their_probability_rests(alignment, tmp_path):
+    expected = {"seed": "given", "link": "prior only", "uncertain": "prior only", "no_counterpart": None}
+    for kind in ("tsv", "csv", "jsonl"):
+        alignment.write_links(tmp_path / f"links.{kind}")
+    for kind, mark in (("tsv", "\t"), ("csv", ",")):
+        with (tmp_path / f"links.{kind}").open(encoding="utf-8", newline="") as file:
+            found = list(csv.DictReader(file, delimiter=mark))
+        assert {(row["status"], row["calibration"] or None) for row in found} == set(expected.items())
+    records = map(json.loads, (tmp_path / "links.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {(record["status"], record["calibration"]) for record in records} == set(expected.items())
+
+
+def test_statements_stand_behind_a_line_that_says_how_their_links_were_chosen(alignment, tmp_path):
+    alignment.write_links(tmp_path / "links.nt")
+    first, second, *_ = (tmp_path / "links.nt").read_text(encoding="utf-8").splitlines()
+    assert first == f"# {alignment.calibrator.note}" and second.startswith("<")
+    write_link_rows([LinkRow("a", "x", 1.0, 1, "both", "link")], tmp_path / "l.nt", comment="two\n<http://lines> .")
+    assert len(read_link_rows(tmp_path / "l.nt", Problems(strict=True))) == 1
 
 
 @pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl", "parquet", "arrow", "nt", "sssom"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import stea_fast as sf
 from stea_fast.encoders import NAMES, demo
+from stea_fast.refinement.selection import STRATEGIES
 from stea_fast.selftraining.methods import METHODS
 from stea_fast.selftraining.presets import PRESETS, configured
 
@@ -154,16 +155,15 @@ REFINEMENTS = st.one_of(
         final_weight=weights,
     ),
 )
+STEA = {
+    "refinement": REFINEMENTS,
+    "relations": st.sampled_from(["estimated", "oracle"]),
+    "start_rounds": counts,
+    "first_epochs": st.none() | counts,
+}
 SELF_TRAINING_METHODS = st.one_of(
-    st.builds(
-        sf.Stea,
-        refinement=REFINEMENTS,
-        select=st.sampled_from(["mutual", "forward", "backward", "either", "none"]),
-        threshold=st.none() | probabilities,
-        relations=st.sampled_from(["estimated", "oracle"]),
-        start_rounds=counts,
-        first_epochs=st.none() | counts,
-    ),
+    st.builds(sf.Stea, select=st.sampled_from(STRATEGIES), threshold=probabilities, **STEA),
+    st.builds(sf.Stea, select=st.sampled_from(["mutual", "none"]), **STEA),
     st.builds(sf.Supervised),
     st.builds(sf.MutualNearest),
     st.builds(sf.SimilarityThreshold, threshold=st.none() | probabilities),
@@ -284,6 +284,17 @@ def test_an_explicit_schedule_reaches_the_refinement(monkeypatch):
     seen.clear()
     self_training(method=sf.Stea(refinement=sf.Joint(sweeps=3), threshold=0.5), rounds=1).run()
     assert set(seen) == {(sf.Joint(sweeps=3), 0.5)}
+
+
+@pytest.mark.parametrize("select", ["forward", "backward", "either"])
+@pytest.mark.parametrize("refinement", ["product", "paper", sf.Joint()])
+def test_a_selection_without_its_threshold_is_refused_before_anything_is_trained(select, refinement):
+    with pytest.raises(ValueError, match=f"select='{select}' needs a threshold"):
+        sf.Stea(refinement=refinement, select=select)
+    with pytest.raises(ValueError, match=f"select='{select}' needs a threshold"):
+        sf.Refiner(PAIR.kg1, PAIR.kg2, PAIR.train, refinement=refinement, select=select)
+    assert sf.Stea(refinement=refinement, select=select, threshold=0.5).threshold == 0.5
+    assert sf.Stea(select=select).plan.threshold(0, last=False) > 0  # a schedule has thresholds of its own
 
 
 def test_the_default_method_is_the_same_everywhere():

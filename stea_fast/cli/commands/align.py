@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import CALIBRATIONS, align, number_of_runs
+from stea_fast.alignment.api import CALIBRATIONS, align
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--seed", type=int, default=0, help="of all random choices (default: %(default)s)")
     group.add_argument("--device", default="cpu", help="of the encoder: cpu or cuda (default: %(default)s)")
-    group.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="continue there after an interruption")
+    group.add_argument(
+        "--checkpoint", type=Path, metavar="FOLDER", help="continue there, and decide anew without new runs"
+    )
     inputs.add_graph_options(parser)
 
 
@@ -58,9 +60,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         pair, preset=arguments.preset, min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
         rounds=arguments.rounds, device=arguments.device, checkpoint=arguments.checkpoint,
-        progress=console.progress, callbacks=[_Rounds(arguments, pair, console)],
+        progress=console.progress, callbacks=[_Rounds(arguments, console)],
     )  # fmt: skip
-    inputs.warn_of_thin_basis(alignment, console)
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)
     judged = alignment.quality()
@@ -94,18 +95,16 @@ def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
 class _Rounds:
     """A line for every round of every run, with the time that is left of all of them."""
 
-    def __init__(self, arguments: argparse.Namespace, pair: Pair, console: Console) -> None:
+    def __init__(self, arguments: argparse.Namespace, console: Console) -> None:
         self.rounds = PRESETS[arguments.preset].rounds if arguments.rounds is None else arguments.rounds
-        self.runs = number_of_runs(pair, arguments.calibration)
-        self.console, self.run, self.seconds, self.last = console, 0, 0.0, -1
+        self.console, self.made, self.seconds = console, 0, 0.0
 
     def __call__(self, done: Round) -> None:
-        self.run += done.number <= self.last or self.last < 0
-        self.last = done.number
+        self.made += 1
         self.seconds += sum(done.seconds.values())
-        finished = (self.run - 1) * (self.rounds + 1) + done.number + 1
-        left = self.seconds / finished * (self.runs * (self.rounds + 1) - finished)
+        still = (done.runs - done.run) * (self.rounds + 1) + self.rounds - done.number
+        left = self.seconds / self.made * still
         self.console.note(
-            f"run {self.run} of {self.runs}, round {done.number} of {self.rounds}: {done.num_pairs:,} pairs in "
+            f"run {done.run} of {done.runs}, round {done.number} of {self.rounds}: {done.num_pairs:,} pairs in "
             f"{sum(done.seconds.values()):.1f} s" + (f", about {left:.0f} s left" if left else "")
         )

@@ -14,6 +14,9 @@ EXAMPLES = """examples:
 
 _BASH = """_stea_fast() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
+  # bash takes the sign of --option=value for a word of its own
+  [ "$before" = "=" ] && before="${{COMP_WORDS[COMP_CWORD-2]}}"
+  [ "$word" = "=" ] && word=""
   case "${{COMP_WORDS[1]}} $before" in
 {values}
   esac

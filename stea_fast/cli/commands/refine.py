@@ -64,7 +64,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         pair, result, calibrator, {"one_to_one": arguments.one_to_one}, min_prob=arguments.min_prob,
         precision=arguments.precision, one_to_one=arguments.one_to_one,
     )  # fmt: skip
-    inputs.warn_of_thin_basis(alignment, console)
     inputs.write_outputs(alignment, arguments)
     console.result(*inputs.summary(alignment, arguments))
     return OK
