@@ -94,8 +94,8 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
-    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links",
-    "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
+    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
+    "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
     "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
     "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea",
     "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",

@@ -1,7 +1,7 @@
 """The facts behind pairs of entities: of one pair as of hundreds of thousands.
 
-A fact behind (e, e') is an edge r(e, n) and an edge r'(e', n') whose ends are believed to be the same. They are found as
-in a database: edges of e, joined with the beliefs about n, joined with the edges of e' by n'.
+A fact behind (e, e') is an edge r(e, n) and an edge r'(e', n') whose ends are believed to be the same. They are found
+as in a database: edges of e, joined with the beliefs about n, joined with the edges of e' by n'.
 """
 
 from __future__ import annotations

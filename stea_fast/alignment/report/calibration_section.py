@@ -30,8 +30,8 @@ def calibration_section(report: ReportContent) -> str:
     content += table(["claimed", "mean", "seeds", "right", "95 % interval"], _rows(calibrator.after))
     note = (
         "On the dashed line probabilities keep their word. Bars are Wilson's 95 % intervals, and larger dots stand for "
-        "more held-out seeds. The table is of the probabilities as written. Curves and table are of held-out seeds that "
-        "have a counterpart; each was judged by a model that had not seen it."
+        "more held-out seeds. The table is of the probabilities as written. Curves and table are of held-out seeds "
+        "that have a counterpart; each was judged by a model that had not seen it."
     )
     return section("Calibration", content, note=note)
 
@@ -52,7 +52,7 @@ def _points(curve: ReliabilityCurve) -> list[charts.Point]:
     low, high = wilson_interval(curve.accuracy, curve.counts)
     columns = (curve.confidence, curve.accuracy, low, high, curve.counts)
     points = [charts.Point(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
-    return [point for point in points if point.count]
+    return [point for point in points if point.number]
 
 
 def _rows(curve: ReliabilityCurve) -> Iterator[tuple[str | float | int, ...]]:

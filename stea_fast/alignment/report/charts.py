@@ -55,7 +55,7 @@ class Point(NamedTuple):
     right: float
     low: float
     high: float
-    count: int
+    number: int
 
 
 def reliability_chart(curves: Mapping[str, Sequence[Point]]) -> str:
@@ -64,7 +64,7 @@ def reliability_chart(curves: Mapping[str, Sequence[Point]]) -> str:
         _axes([(x, f"{x:g}") for x in (0.0, 0.5, 1.0)], 0.0, 1.0, 1.0, "probability claimed"),
         f'<line class="ideal" x1="{LEFT}" y1="{_y(0, 1)}" x2="{LEFT + _PLOT_WIDTH}" y2="{_y(1, 1)}"/>',
     ]
-    most = max((point.count for points in curves.values() for point in points), default=1)
+    most = max((point.number for points in curves.values() for point in points), default=1)
     for number, (name, points) in enumerate(curves.items()):
         path = " ".join(f"{_across(point):.1f},{_y(point.right, 1.0):.1f}" for point in points)
         dots = "".join(_dot(point, name, most) for point in points)
@@ -73,14 +73,15 @@ def reliability_chart(curves: Mapping[str, Sequence[Point]]) -> str:
 
 
 def _dot(point: Point, curve: str, most: int) -> str:
-    x, y, radius = _across(point), _y(point.right, 1.0), 2.0 + 4.0 * math.sqrt(point.count / most)
+    x, radius = _across(point), 2.0 + 4.0 * math.sqrt(point.number / most)
+    y, low, high = (_y(share, 1.0) for share in (point.right, point.low, point.high))
     label = (
-        f"{curve}: of {point.count:,} claimed at {point.claimed:.3f} a share of {point.right:.3f} is right "
+        f"{curve}: of {point.number:,} claimed at {point.claimed:.3f} a share of {point.right:.3f} is right "
         f"({point.low:.3f} to {point.high:.3f})"
     )
     return (
         f"<g><title>{escape(label)}</title>"
-        f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{_y(point.low, 1.0):.1f}" y2="{_y(point.high, 1.0):.1f}"/>'
+        f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/></g>'
     )
 

@@ -32,9 +32,9 @@ def entities_section(report: ReportContent, most_facts: int, most_rejected: int)
         '<button type="button" id="on" hidden>On</button></div>'
     )
     note = (
-        f"All {kg1.num_entities:,} entities of the first graph and those of the {kg2.num_entities:,} of the second that no "
-        f"link reaches. Open one to see up to {most_facts} facts behind it and {most_rejected} other candidates with the "
-        "reason why they were rejected; their scores are not calibrated."
+        f"All {kg1.num_entities:,} entities of the first graph, and those of the {kg2.num_entities:,} of the second "
+        f"that no link reaches. Open one to see up to {most_facts} facts behind it and {most_rejected} other "
+        "candidates, with the reason why they were rejected; their scores are not calibrated."
     )
     return section("Entities", content, note=note, name="entities")
 

@@ -50,7 +50,7 @@ def _asset(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """The browser loads nothing, and runs only what this page came with: what slips in as markup stays without effect."""
+    """The browser loads nothing, and runs only what this page came with: what slips in as markup has no effect."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
     return "default-src 'none'; img-src data:; style-src 'sha256-{}'; script-src 'sha256-{}'".format(*digests)
 
@@ -75,13 +75,17 @@ def _summary(report: ReportContent) -> str:
 def _quality(report: ReportContent) -> str:
     if report.quality is None:
         return ""
-    links = report.quality.links
+    links, judged = report.quality.links, report.quality.judged
     rows = [(what, metrics.hit1, metrics.hit10, metrics.mrr) for what, metrics in report.quality.rankings.items()]
     content = table(["ranking", "Hit@1", "Hit@10", "MRR"], rows)
-    content += table(["links", "precision", "recall", "F1"], [("output", links.precision, links.recall, links.f1)])
-    return section(
-        "Quality", content, note=f"Measured on {links.num_links:,} true links that no step of the run has read."
+    of_links = (("all that were output", links), ("of sources with a known truth", judged))
+    rows = [(what, metrics.precision, metrics.recall, metrics.f1) for what, metrics in of_links]
+    content += table(["links", "precision", "recall", "F1"], rows)
+    note = (
+        f"Measured on {links.num_links:,} true links that no step of the run has read. They tell of the sources of "
+        f"{judged.num_pairs:,} links; of the others nothing is known, and the first line counts them as wrong."
     )
+    return section("Quality", content, note=note)
 
 
 def _history(report: ReportContent) -> str:
@@ -104,7 +108,7 @@ def _history(report: ReportContent) -> str:
         }
         parts.append(figure("Hit@1", charts.line_chart(rounds, hits, top=1.0, x_label="round")))
         parts.append(figure("Pseudo mappings, judged", charts.line_chart(rounds, judged, top=1.0, x_label="round")))
-    rows = [(each.number, each.num_pairs, sum(each.seconds.values()), each.peak_mb) for each in history]
+    rows = [(each.number, each.num_pairs, f"{sum(each.seconds.values()):.1f}", round(each.peak_mb)) for each in history]
     return section("Rounds", figures(*parts) + table(["round", "pairs", "seconds", "peak MB"], rows))
 
 
