@@ -36,7 +36,10 @@ def test_pictures_are_there_and_light():
 
 
 def test_commands_are_run_and_their_output_replaced(tmp_path):
-    page = "Before.\n\n```text\n$ echo one \\\n    two; echo three >&2\nold\n```\n\n```sh\necho not shown\n```\n\n```text\n$ pwd\n```\n"
+    page = (
+        "Before.\n\n```text\n$ echo one \\\n    two; echo three >&2\nold\n```\n\n"
+        "```sh\necho not shown\n```\n\n```text\n$ pwd\n```\n"
+    )
     refreshed = refresh.refreshed(page, tmp_path)
     assert "```text\n$ echo one \\\n    two; echo three >&2\none two\nthree\n```" in refreshed
     assert "```sh\necho not shown\n```" in refreshed and f"$ pwd\n{tmp_path}\n```" in refreshed
