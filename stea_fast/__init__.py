@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stea_fast.refinement.api import Refinement, refine
     from stea_fast.refinement.config import Joint, Paper, Product
     from stea_fast.refinement.explanation import Explanation, Fact
+    from stea_fast.refinement.facts import FactTable
     from stea_fast.refinement.refiner import Refiner
     from stea_fast.refinement.relations import align_relations
     from stea_fast.refinement.schedule import Schedule
@@ -75,6 +76,7 @@ _NAMES_BY_MODULE = {
     "refinement.api": ("Refinement", "refine"),
     "refinement.config": ("Joint", "Paper", "Product"),
     "refinement.explanation": ("Explanation", "Fact"),
+    "refinement.facts": ("FactTable",),
     "refinement.refiner": ("Refiner",),
     "refinement.relations": ("align_relations",),
     "refinement.schedule": ("Schedule",),
@@ -94,7 +96,7 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
-    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "Joint", "LinkTable", "Links", "Metrics",
+    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
     "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
     "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
     "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea",

@@ -75,9 +75,10 @@ def test_the_commands_of_a_page_run(page, desk):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_no_other_block_hides_from_these_tests(page):
-    """A `console` block installs something; anything else must run."""
+    """A `console` block installs something, a `text` block is a command with its output; anything else must run."""
     tags = {tag for tag, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
-    assert tags <= {"python", "sh", "console"}
+    assert tags <= {"python", "sh", "console", "text"}
+    assert all(body.startswith("$ ") for body in blocks(page, "text"))  # tests/bench/test_pages.py
     for body in blocks(page, "console"):
         assert all(line.startswith(("pip install", "make ")) for line in body.splitlines())
 

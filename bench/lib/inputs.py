@@ -99,7 +99,10 @@ def dataset_folder(name: str) -> Path:
     """Where a dataset is; raises MissingDataError where it is not."""
     folder = DATA / name
     if not folder.is_dir():
-        raise MissingDataError(f"{name} is not in the data folder; set STEA_DATA to the folder that holds it")
+        raise MissingDataError(
+            f"{name} is not in the data folder; set STEA_DATA to the folder that holds it "
+            "(docs/reproducing.md says where it is published)"
+        )
     return folder
 
 

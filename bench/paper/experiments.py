@@ -162,6 +162,11 @@ DEMO = (
 SETS = {"full": FULL, "quick": QUICK, "demo": DEMO}
 
 
+def is_demo(cell: Cell) -> bool:
+    """Whether a cell is of the built-in pair, and no result of the project."""
+    return cell.dataset in SYNTHETIC
+
+
 def cells(experiments: Iterable[Experiment], splits: Iterable[int]) -> list[Cell]:
     """All cells of the first split, then those of the second …, none twice."""
     found: dict[str, Cell] = {}

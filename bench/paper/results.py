@@ -29,12 +29,12 @@ class Kind(NamedTuple):
 
 
 class Results:
-    """The finished cells by kind, each with its splits in order."""
+    """The finished cells by kind, each with its splits in order; of a cell that was run again the last line."""
 
     def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        last = {(Kind(*(record[name] for name in Kind._fields)), record["split"]): record for record in records}
         self.kinds: dict[Kind, list[dict[str, Any]]] = {}
-        for record in sorted(records, key=lambda record: record["split"]):
-            kind = Kind(*(record[name] for name in Kind._fields))
+        for (kind, _), record in sorted(last.items(), key=lambda item: item[0][1]):
             self.kinds.setdefault(kind, []).append(record)
 
     def __len__(self) -> int:

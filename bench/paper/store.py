@@ -15,7 +15,8 @@ from bench.lib import folders
 
 RESULTS = folders.RESULTS / "paper"
 CELLS, AUDITS = "cells.jsonl", "audits.jsonl"
-CHECKPOINTS = RESULTS / "checkpoints"
+CHECKPOINTS = "checkpoints"
+DEMO = folders.RESULTS / "demo"  # cells of the built-in pair: for trying things, never among the recorded ones
 
 
 def read(path: Path) -> list[dict[str, Any]]:

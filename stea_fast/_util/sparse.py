@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stea_fast._util.array_ops import Array, ops_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def offsets_of_counts(counts: Array) -> Array:
@@ -45,6 +50,13 @@ def distinct(values: np.ndarray) -> np.ndarray:
     """The distinct values in increasing order. `np.unique` hashes integers, which is slower than sorting."""
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
+
+
+def entries_at(matrix: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """float32 [n]: the entries of a matrix at (rows, columns), 0 where none is stored."""
+    if not len(rows):  # SciPy answers an empty question with a sparse array
+        return np.zeros(0, dtype=np.float32)
+    return np.asarray(matrix[rows, columns], dtype=np.float32).ravel()
 
 
 def reduce_groups(ufunc: np.ufunc, values: np.ndarray, indptr: np.ndarray, empty: float) -> np.ndarray:

@@ -130,9 +130,8 @@ class Alignment:
         Raises:
             OSError: The file cannot be written; what was there before is untouched.
         """
-        result = self.result
         content = ReportContent(
-            self.pair, self.links, self.calibrator, result.history, result.refinement, self.quality(), self.settings
+            self.pair, self.links, self.calibrator, self.result, self.quality(), self.expected_precision, self.settings
         )
         write_report(content, path)
 

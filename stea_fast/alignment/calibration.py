@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast._util.statistics import NORMAL_95
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import DescribedLinks, describe_links
 from stea_fast.alignment.link_model import LinkModel, fit, shipped_prior
@@ -24,7 +25,6 @@ from stea_fast.selftraining.history import SelfTrainingResult
 HELD_OUT_SHARE = 0.2  # of the seeds in a single run
 ABSENT_SHARE = 0.2  # of the held-out seeds, whose counterpart is taken away
 THIN_BASIS = 20  # held-out seeds; with fewer the prior decides, and the user must know
-NORMAL_95 = 1.96  # standard deviations on each side of an interval that holds 95 %
 
 
 @dataclass(frozen=True, eq=False)

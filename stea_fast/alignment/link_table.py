@@ -32,6 +32,9 @@ class LinkTable:
         ranks: The place of the target among the candidates of the source, int64 [n] from 1; 0 where it is not listed.
         agreement: Who chose whom, int8 [n]: 0 both, 1 forward only, 2 backward only, 3 neither.
         status: What was decided, int8 [n]: 0 seed, 1 link, 2 uncertain, 3 no counterpart.
+        considered: The one target that was judged for every source, int64 [n], -1 where no candidate was left; also
+            where it was too unlikely to be named in `targets`.
+        considered_probs: The calibrated probability of what was considered, float64 [n]; NaN where there is none.
         label1: A function from a source entity to its original id.
         label2: A function from a target entity to its original id.
         calibration: What the probabilities rest on, in a few words; the default, "", says nothing.
@@ -50,6 +53,8 @@ class LinkTable:
     ranks: np.ndarray
     agreement: np.ndarray
     status: np.ndarray
+    considered: np.ndarray
+    considered_probs: np.ndarray
     label1: Callable[[int], str]
     label2: Callable[[int], str]
     calibration: str = ""
@@ -61,7 +66,7 @@ class LinkTable:
         """Count the source entities of which one thing was decided.
 
         Args:
-            status: "seed", "link" or "no_counterpart".
+            status: "seed", "link", "uncertain" or "no_counterpart".
 
         Returns:
             The number of entities with that status.
@@ -130,13 +135,17 @@ def link_table(
     """
     kept = (targets >= 0) & (probs >= min(MIN_UNCERTAIN, min_prob))
     names = np.select([kept & (probs >= min_prob), kept], [STATUSES.index("link"), STATUSES.index("uncertain")], 3)
-    targets, probs, status = np.where(kept, targets, -1), np.where(kept, probs, np.nan), names.astype(np.int8)
-    sources = pair.train[:, 0]
-    targets[sources], probs[sources], status[sources] = pair.train[:, 1], 1.0, STATUSES.index("seed")
+    considered, considered_probs = targets.copy(), np.where(targets >= 0, probs, np.nan)
+    status = names.astype(np.int8)
+    sources, of_seeds = pair.train.T
+    considered[sources], considered_probs[sources], status[sources] = of_seeds, 1.0, STATUSES.index("seed")
+    named = status != STATUSES.index("no_counterpart")
+    targets, probs = np.where(named, considered, -1), np.where(named, considered_probs, np.nan)
     ranks, agreement = _ranks_and_agreement(joint, targets)
-    label1, label2 = labels(pair)
     everyone = np.arange(len(targets))
-    return LinkTable(everyone, targets, probs, ranks, agreement, status, label1, label2, calibration)
+    return LinkTable(
+        everyone, targets, probs, ranks, agreement, status, considered, considered_probs, *labels(pair), calibration
+    )
 
 
 def _ranks_and_agreement(result: HasRankings, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

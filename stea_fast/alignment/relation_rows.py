@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stea_fast._util.sparse import entries_at
 from stea_fast.data.graph import KG
 from stea_fast.formats.result_rows import RelationRow
 from stea_fast.types import RelationAlignment
@@ -15,7 +16,7 @@ def relation_rows(kg1: KG, kg2: KG, relations: RelationAlignment) -> list[Relati
     backward = relations.sub21.tocsr()
     r, r2 = forward.coords
     there = np.asarray(forward.data, dtype=np.float64)
-    back = np.asarray(backward[r2, r], dtype=np.float64).ravel()
+    back = entries_at(backward, r2, r)
     return [
         RelationRow(
             kg1.relation_label(int(r[i])),

@@ -12,11 +12,12 @@ from stea_fast.data.graph import KG
 from stea_fast.refinement.config import DEFAULT_METHOD, Joint, Method, Paper, Product, method_of, where_options_live
 from stea_fast.refinement.directional import refine_by_direction
 from stea_fast.refinement.explanation import Explanation, explain_pair
+from stea_fast.refinement.facts import FactTable, facts_of_pairs
 from stea_fast.refinement.joint import refine_jointly
 from stea_fast.refinement.problem import Execution, Outcome, Problem, problem_of
 from stea_fast.refinement.selection import check_selection
 from stea_fast.refinement.selection import select as select_pairs
-from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
+from stea_fast.types import ArrayLike, Beliefs, RefinedRanking, RelationAlignment
 
 # How each method is computed. A new method is a class in config.py and an entry here.
 _COMPUTED_BY: dict[type, Callable[[Problem, Any], Outcome]] = {
@@ -85,6 +86,33 @@ class Refinement:
             True
         """
         return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations, self._witnesses)
+
+    def facts(self, pairs: ArrayLike, *, most: int | None = None) -> FactTable:
+        """Find the facts behind many pairs at once; `explain` shows those of one.
+
+        Args:
+            pairs: The pairs, int (m, 2) of (source, target).
+            most: The number of facts that are kept of every pair, the strongest; the default, None, keeps all.
+
+        Returns:
+            A `FactTable`: the facts of all pairs as arrays.
+
+        Raises:
+            ValueError: There is no entity of some id, or `most` is negative.
+
+        Example:
+            >>> import stea_fast as sf
+            >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+            >>> out = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train)
+            >>> len(out.facts(out.pairs, most=1).evidence) <= len(out.pairs)
+            True
+        """
+        rows = validate.columns(pairs, "pairs", 2)
+        for column, kg in enumerate(self._kgs):
+            validate.in_range(rows[:, column], f"pairs[:, {column}]", kg.num_entities, "entities")
+        most = None if most is None else validate.count(most, "most")
+        beliefs = self._beliefs.on_host()
+        return facts_of_pairs(*self._kgs, rows, beliefs, self.relations, self._witnesses, most)
 
 
 @names_nearest(where_options_live)

@@ -8,10 +8,9 @@ from typing import overload
 
 import numpy as np
 
-from stea_fast._backends.factors import minus_log
-from stea_fast._backends.witnesses import by_neighbour
 from stea_fast._util import validate
 from stea_fast.data.graph import KG
+from stea_fast.refinement.facts import facts_of_pairs
 from stea_fast.types import Beliefs, RelationAlignment
 
 
@@ -101,46 +100,14 @@ def explain_pair(
     """
     e = validate.count(e, "e", maximum=kg1.num_entities - 1)
     e2 = validate.count(e2, "e2", maximum=kg2.num_entities - 1)
-    edges, edges2 = kg1.edges_of(e), kg2.edges_of(e2)
-    from1, from2 = _strengths(relations, kg1, kg2, edges[:, 1], edges2[:, 1])
-    weights = beliefs.between(edges[:, 0], edges2[:, 0])
-    shares = minus_log(from1 * weights) + minus_log(from2 * weights)
-    if by_neighbour(witnesses):
-        shares = np.where(_strongest(shares, edges[:, 0], edges2[:, 0]), shares, 0.0)
-    total = float(shares.sum())
+    found = facts_of_pairs(kg1, kg2, np.array([[e, e2]]), beliefs, relations, witnesses)
+    total = float(found.totals[0])
+    columns = (found.relation, found.neighbor, found.relation2, found.neighbor2, found.weight, found.evidence)
     facts = []
-    for i, j in zip(*np.nonzero(shares), strict=True):
-        (neighbor, relation), (neighbor2, relation2) = edges[i].tolist(), edges2[j].tolist()
+    for relation, neighbor, relation2, neighbor2, weight, evidence in zip(*(c.tolist() for c in columns), strict=True):
         text = (
             f"{kg1.relation_label(relation)} → {kg1.entity_label(neighbor)}  ≈  "
-            f"{kg2.relation_label(relation2)} → {kg2.entity_label(neighbor2)}  (w = {weights[i, j]:.3f})"
+            f"{kg2.relation_label(relation2)} → {kg2.entity_label(neighbor2)}  (w = {weight:.3f})"
         )
-        part = float(shares[i, j])
-        facts.append(Fact(relation, neighbor, relation2, neighbor2, float(weights[i, j]), part, part / total, text))
-    facts.sort(key=lambda fact: -fact.evidence)
+        facts.append(Fact(relation, neighbor, relation2, neighbor2, weight, evidence, evidence / total, text))
     return Explanation(f"{kg1.entity_label(e)} ≡ {kg2.entity_label(e2)}", facts, total)
-
-
-def _strongest(shares: np.ndarray, neighbors: np.ndarray, neighbors2: np.ndarray) -> np.ndarray:
-    """bool [edges, edges']: marks the first of the largest shares of every pair of neighbours."""
-    marked = np.zeros(shares.shape, dtype=bool)
-    for n in np.unique(neighbors):
-        for n2 in np.unique(neighbors2[shares[neighbors == n].any(axis=0)]):
-            rows, columns = np.flatnonzero(neighbors == n), np.flatnonzero(neighbors2 == n2)
-            block = shares[np.ix_(rows, columns)]
-            i, j = np.unravel_index(block.argmax(), block.shape)
-            marked[rows[i], columns[j]] = True
-    return marked
-
-
-def _strengths(
-    relations: RelationAlignment, kg1: KG, kg2: KG, r: np.ndarray, r2: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [len(r), len(r2)] each: the strengths of these pairs of relations, without a full matrix."""
-    sub12 = relations.sub12[r][:, r2].toarray()
-    sub21 = relations.sub21[r2][:, r].toarray().T
-    absent = (sub12 == 0) & (sub21 == 0)
-    default = np.float32(relations.default)
-    from1 = np.where(absent, default, sub21) * kg1.inverse_functionality[r][:, None]
-    from2 = np.where(absent, default, sub12) * kg2.inverse_functionality[r2][None, :]
-    return from1.astype(np.float64), from2.astype(np.float64)

@@ -14,10 +14,10 @@ pytest.importorskip("safetensors", reason="checkpoints need safetensors")
 
 import stea_fast as sf
 from bench.lib.processes import environment, module_command
-from bench.paper import audit, compute, experiments, render, store
+from bench.paper import audit, compute, experiments, progress, render, run, store
 from bench.paper import killed as killed_run
 from bench.paper.results import Kind, Results, published
-from bench.paper.runner import Runner, cell_of, time_left
+from bench.paper.runner import Runner, cell_of
 
 
 def cell(method, split=0):
@@ -60,11 +60,49 @@ def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
     assert not any((killed / "checkpoints").glob("*/*.safetensors"))
 
 
-def test_finished_cells_are_not_computed_again(runner, monkeypatch):
+def test_finished_cells_are_not_computed_again_and_the_runner_says_so(runner, monkeypatch, capsys):
     monkeypatch.setattr(compute, "training", lambda *given, **options: pytest.fail("a finished cell was run again"))
     before = runner.path.read_bytes()
     assert runner.run([cell("mutual_nearest"), cell("stea")]) == 0
     assert runner.path.read_bytes() == before
+    said = capsys.readouterr().out
+    assert "2 of 2 cells are finished and stay as they are; --again runs them anew:" in said
+    hit1 = runner.finished()[cell("stea").key]["metrics"]["encoder"]["closed"]["hit1"]
+    assert [f"Hit@1 {hit1:.3f}" in line for line in said.splitlines() if line.endswith(cell("stea").id)] == [True]
+    assert said.splitlines()[-1] == f"2 of 2 cells are finished: lines of {runner.path}"
+
+
+def test_a_finished_cell_is_run_again_where_that_is_asked_for_and_its_last_line_counts(runner, tmp_path, monkeypatch):
+    old, again = runner.finished()[cell("stea").key], Runner(tmp_path, tmp_path, threads=1, again=True)
+    store.append(again.path, old)
+    monkeypatch.setattr(compute, "run", lambda *given: {**old, "seconds": 1.0})
+    assert again.run([cell("stea")]) == 0
+    first, second = store.read(again.path)
+    assert (first["seconds"], second["seconds"]) == (old["seconds"], 1.0)
+    assert again.finished()[cell("stea").key] == second
+    assert Results([first, second])[Kind(*(old[name] for name in Kind._fields))] == [second]
+
+
+def test_the_list_shows_what_is_finished_and_how_to_run_it(runner, capsys):
+    given = ["--list", "--results", str(runner.path.parent)]
+    assert run.main(given) == 0
+    said = capsys.readouterr().out
+    (done,) = [line for line in said.splitlines() if line.endswith(cell("stea").id)]
+    assert done.startswith("done  20") and "Hit@1" in done
+    (waiting,) = [line for line in said.splitlines() if line.endswith(cell("oracle").id)]
+    assert not waiting.startswith("done") and ("about" in waiting or "unknown" in waiting)
+    assert f'run one once more:  python -m bench.paper.run --only "{cell("stea").id}" --again' in said
+
+
+def test_cells_of_the_built_in_pair_never_enter_the_recorded_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "recorded")
+    monkeypatch.setattr(store, "DEMO", tmp_path / "demo")
+    tried = []
+    monkeypatch.setattr(Runner, "run", lambda self, cells: tried.append((self.path.parent.name, len(cells))) or 0)
+    assert run.main(["--demo"]) == 0
+    assert tried == [("demo", len(experiments.cells(experiments.DEMO, [0])))]
+    assert run.main(["--only", "stea/"]) == 0  # of all sets
+    assert {name for name, _ in tried[1:]} == {"recorded", "demo"}
 
 
 def test_a_cell_that_another_process_is_at_is_left_to_it(runner, tmp_path, monkeypatch, capsys):
@@ -168,9 +206,9 @@ def test_every_listed_cell_has_a_configuration():
 
 def test_time_left_comes_from_cells_of_the_same_kind(runner):
     finished = {"a": {**runner.finished()[cell("stea").key], "seconds": 3600.0}}
-    assert time_left([cell("stea", 1), cell("stea", 2)], finished) == "time left: 2 h 00 min"
-    assert time_left([cell("stea", 1), cell("default")], finished).endswith("and 1 cells of kinds not run yet")
-    assert time_left([cell("default")], {}) == "time left: unknown"
+    assert progress.time_left([cell("stea", 1), cell("stea", 2)], finished) == "time left: 2 h 00 min"
+    assert progress.time_left([cell("stea", 1), cell("default")], finished).endswith("and 1 cells of kinds not run yet")
+    assert progress.time_left([cell("default")], {}) == "time left: unknown"
 
 
 def as_cells_of_the_paper(runner):

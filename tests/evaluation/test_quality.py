@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
 
 import stea_fast as sf
+from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.metrics import PAIR_METRICS, RANKING_METRICS, Metrics, PairsOnly
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.quality import quality_table
@@ -61,8 +62,30 @@ def test_the_table_of_quality_is_made_of_metrics(pair, candidates, refinement):
     expected = [sf.evaluate(candidates, pair.test), closed, open_pool]
     assert list(map(repr, table.rankings.values())) == list(map(repr, expected))  # NaN is not equal to itself
     written = table.to_dict()
-    assert set(written) == {"rankings", "precision", "recall", "f1", "num_links"}
+    assert set(written) == {"rankings", "precision", "recall", "f1", "num_links", "judged"}
     assert written["rankings"][2] == {
         "what": "refined, among all targets", "hit1": open_pool.hit1, "hit10": open_pool.hit10, "mrr": open_pool.mrr
     }  # fmt: skip
     assert f"{closed.f1:.3f}" in str(table)
+
+
+def test_links_of_sources_without_a_known_truth_are_not_judged(pair, candidates):
+    """Half of the true links are known: a perfect result is right in all that can be judged."""
+    links = reveal(pair.test)
+    half = replace(pair, test=sf.make_pair(pair.kg1, pair.kg2, pair.train, test=links[::2]).test)
+    table = quality_table(half, candidates, Perfect(candidates, links))
+    assert (table.links.precision, table.judged.precision) == (pytest.approx(0.5, abs=0.01), 1.0)
+    assert table.judged.num_pairs == len(links[::2])
+    assert "links of sources with a known truth  precision 1.000" in str(table)
+
+
+@dataclass
+class Perfect:
+    """Guesses as an encoder has them, and all true links."""
+
+    candidates: sf.Candidates
+    pairs: np.ndarray
+
+    @property
+    def forward(self):
+        return self.candidates.forward

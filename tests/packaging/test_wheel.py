@@ -22,7 +22,14 @@ import stea_fast
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-CHECKOUT_ONLY = (".ci/", ".github/", ".gitignore", ".pre-commit-config.yaml")  # what a source distribution may lack
+# Tests that read files of the project, and not the package alone; the quick ones of them.
+READING = (
+    "packaging/test_contributing.py",
+    "test_docs.py",
+    "test_layering.py",
+    "test_readme.py",
+    "bench/test_pages.py",
+)
 
 
 def run(command, *, cwd, env=None):
@@ -97,10 +104,20 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist):
 
 def test_the_source_distribution_holds_every_source(dist):
     """Kernels and headers, the tests and all that they read: whoever has it can build, test and measure."""
-    wanted = {name for name in files_of_the_checkout() if not name.startswith(CHECKOUT_ONLY)}
+    wanted = set(files_of_the_checkout())
     assert wanted - dist.in_sdist() == set()
     generated = {name for name in dist.in_sdist() - wanted if not name.startswith("stea_fast.egg-info/")}
     assert generated == {"PKG-INFO", "setup.cfg"}
+
+
+def test_the_tests_of_the_source_distribution_find_what_they_read(dist, tmp_path):
+    with tarfile.open(dist.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (root,) = tmp_path.iterdir()
+    with zipfile.ZipFile(dist.wheel) as archive:
+        archive.extractall(root, [name for name in archive.namelist() if name.endswith(".so")])
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *(root / "tests" / name for name in READING)]
+    run(command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
 
 
 def test_the_metadata_is_what_an_index_accepts(dist):

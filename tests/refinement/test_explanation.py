@@ -156,3 +156,31 @@ def test_ids_outside_the_graphs_are_an_error(e, e2, error, message):
     out = explained()
     with pytest.raises(error, match=message):
         out.explain(e, e2)
+
+
+@pytest.mark.parametrize("rows_per_block", [1, 50, 2_000_000])
+@pytest.mark.parametrize("method", ["joint", "paper"])
+def test_the_facts_of_many_pairs_are_those_of_each(method, rows_per_block, monkeypatch):
+    monkeypatch.setattr("stea_fast.refinement.facts.ROWS_PER_BLOCK", rows_per_block)
+    pair = sf.synthetic_pair(70, 2, num_relations=5)
+    out = sf.refine(candidates(pair, 6), pair.kg1, pair.kg2, seeds=pair.train, method=method)
+    pairs = reveal(pair.links)[::-1]
+    facts, strongest = out.facts(pairs), out.facts(pairs, most=2)
+    for i, (e, e2) in enumerate(pairs.tolist()):
+        expected = out.explain(e, e2)
+        assert facts.totals[i] == strongest.totals[i] == pytest.approx(expected.evidence)
+        for table, most in ((facts, None), (strongest, 2)):
+            rows = slice(table.indptr[i], table.indptr[i + 1])
+            columns = (table.relation, table.neighbor, table.relation2, table.neighbor2, table.weight, table.evidence)
+            listed = list(zip(*(column[rows].tolist() for column in columns), strict=True))
+            assert listed == [
+                (fact.relation, fact.neighbor, fact.relation2, fact.neighbor2, fact.weight, fact.evidence)
+                for fact in expected[:most]
+            ]
+
+
+def test_no_pairs_have_no_facts_and_unknown_entities_are_an_error():
+    out = explained()
+    assert (out.facts([]).indptr.tolist(), len(out.facts([]).evidence)) == ([0], 0)
+    with pytest.raises(ValueError, match=r"^pairs\[:, 1\] holds 5, but there are only 5 entities"):
+        out.facts([[0, 5]])

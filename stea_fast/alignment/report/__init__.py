@@ -14,6 +14,6 @@ __all__ = ["ReportContent", "write_report"]
 
 def write_report(content: ReportContent, path: str | os.PathLike[str]) -> None:
     """Write the page, whole or not at all."""
-    page = render(content).encode()
+    page = render(content).encode("utf-8", "replace")  # a lone surrogate cannot be written
     with replacing(Path(path)) as stream:
         stream.write(page)

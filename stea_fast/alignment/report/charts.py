@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 WIDTH, HEIGHT = 360, 220
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
@@ -47,22 +48,46 @@ def bar_chart(groups: Sequence[str], series: Mapping[str, Sequence[float]], *, t
     return _svg("".join(marks)) + _legend(list(series))
 
 
-def reliability_chart(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> str:
-    """Share of right links over claimed probability; on the dashed line the two agree."""
+class Point(NamedTuple):
+    """What became of the links of one bin: mean probability claimed, share right, its interval, and how many."""
+
+    claimed: float
+    right: float
+    low: float
+    high: float
+    number: int
+
+
+def reliability_chart(curves: Mapping[str, Sequence[Point]]) -> str:
+    """Share of right links over claimed probability; on the dashed line the two agree. The larger, the more links."""
     marks = [
         _axes([(x, f"{x:g}") for x in (0.0, 0.5, 1.0)], 0.0, 1.0, 1.0, "probability claimed"),
         f'<line class="ideal" x1="{LEFT}" y1="{_y(0, 1)}" x2="{LEFT + _PLOT_WIDTH}" y2="{_y(1, 1)}"/>',
     ]
-    for number, (confidence, accuracy) in enumerate(curves.values()):
-        points = [
-            (LEFT + _PLOT_WIDTH * x, _y(y, 1.0))
-            for x, y in zip(confidence, accuracy, strict=True)
-            if not (math.isnan(x) or math.isnan(y))
-        ]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points)
+    most = max((point.number for points in curves.values() for point in points), default=1)
+    for number, (name, points) in enumerate(curves.items()):
+        path = " ".join(f"{_across(point):.1f},{_y(point.right, 1.0):.1f}" for point in points)
+        dots = "".join(_dot(point, name, most) for point in points)
         marks.append(f'<g class="s{number}"><polyline points="{path}"/>{dots}</g>')
     return _svg("".join(marks)) + _legend(list(curves))
+
+
+def _dot(point: Point, curve: str, most: int) -> str:
+    x, radius = _across(point), 2.0 + 4.0 * math.sqrt(point.number / most)
+    y, low, high = (_y(share, 1.0) for share in (point.right, point.low, point.high))
+    label = (
+        f"{curve}: of {point.number:,} claimed at {point.claimed:.3f} a share of {point.right:.3f} is right "
+        f"({point.low:.3f} to {point.high:.3f})"
+    )
+    return (
+        f"<g><title>{escape(label)}</title>"
+        f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/></g>'
+    )
+
+
+def _across(point: Point) -> float:
+    return LEFT + _PLOT_WIDTH * point.claimed
 
 
 def _svg(content: str) -> str:
