@@ -1,25 +1,18 @@
-"""Files and folders that appear whole or not at all: written aside, flushed to the disk, renamed.
-
-What a killed process wrote aside is known by its name and by the missing lock of its writer; the next one who writes to
-the same place removes it.
-"""
+"""Files and folders that appear whole or not at all: written aside, flushed to the disk, renamed."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
-import re
-import secrets
 import stat
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from stea_fast._util import disk, locks
+from stea_fast._util import asides, disk, locks
 
 _OLD_IS_THERE = "what was there before is untouched"
 _NEW_IS_THERE = "the new content is in place, but the disk did not confirm it"
@@ -66,21 +59,22 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 def check_writable(path: Path) -> None:
     """Fail now rather than after hours of work: can `path` be written?"""
     place = _place(path)
-    with _explained(path):
+    with explained(path):
         if place.is_stream:
             if not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             return
-        remove_leftovers(place.file)
-        with _opened_folder(place.file.parent):
-            aside, descriptor = _file_aside(place)
-            os.close(descriptor)
-            disk.remove(aside)
+        asides.remove_leftovers(place.file)
+        _try_to_write_beside(place)
 
 
-def is_device(path: Path) -> bool:
-    """Whether `path` is a device such as /dev/null, of which any number of outputs may be given."""
-    return path.is_char_device()
+def check_folder(folder: Path) -> None:
+    """Fail now: can files be written into `folder`, which may have to be made first?"""
+    with explained(folder):
+        there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{there} is not a folder")
+        _try_to_write_beside(_Place(folder, there / "new", None, is_stream=False))
 
 
 @contextmanager
@@ -89,28 +83,28 @@ def appearing(folder: Path) -> Iterator[Path]:
 
     Files in it are on the disk before that if `new_file` wrote them.
     """
-    with _explained(folder):
+    with explained(folder):
         make_folders(folder.parent)
-    remove_leftovers(folder)
-    with _explained(folder), _opened_folder(folder.parent) as parent:
-        aside, descriptor = _folder_aside(folder)
+    asides.remove_leftovers(folder)
+    with explained(folder), _opened_folder(folder.parent) as parent:
+        aside, descriptor = asides.new_folder(folder)
         try:
             yield aside
             disk.sync_folder(descriptor)
             disk.rename(aside, folder)
         except BaseException:
-            _remove_tree(aside)
+            asides.remove_tree(aside)
             raise
         finally:
             os.close(descriptor)
-        with _explained(folder, _NEW_IS_THERE):
+        with explained(folder, _NEW_IS_THERE):
             disk.sync_folder(parent)
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
     """A stream into a new file that is on the disk when the block is over: a part of what becomes visible later."""
-    with _explained(path):
+    with explained(path):
         stream = io.BufferedWriter(disk.DescriptorStream(disk.create(path)))
         try:
             yield stream
@@ -125,7 +119,7 @@ def append_line(path: Path, line: bytes) -> None:
 
     What a killed process left of its line is cut off first, and so is what this one wrote before an error.
     """
-    with _explained(path):
+    with explained(path):
         make_folders(path.parent)
         stream = io.BufferedWriter(disk.DescriptorStream(disk.open_existing(path, os.O_RDWR | os.O_CREAT)))
         descriptor = stream.fileno()
@@ -163,40 +157,9 @@ def make_folders(folder: Path) -> None:
         sync_folder(path.parent)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove what killed processes wrote aside for `path`."""
-    pattern = re.compile(re.escape(_aside_prefix(path)) + r"[0-9a-f]{8}\.tmp")
-    with suppress(OSError):
-        for name in os.listdir(path.parent):
-            if pattern.fullmatch(name):
-                _remove_if_abandoned(path.parent / name)
-
-
-def _remove_if_abandoned(aside: Path) -> None:
-    with suppress(OSError):  # its writer is alive, or it is another user's
-        flags = os.O_RDONLY if aside.is_dir() else os.O_RDWR  # to lock a file on a network it must be open for writing
-        descriptor = disk.open_existing(aside, flags | os.O_NOFOLLOW)
-        try:
-            locks.lock(descriptor)
-            _remove_tree(aside)
-        finally:
-            os.close(descriptor)
-
-
-def _remove_tree(path: Path) -> None:
-    """Remove a file or a folder of files, as far as that is possible."""
-    with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            for entry in path.iterdir():
-                _remove_tree(entry)
-            disk.remove_folder(path)
-        else:
-            disk.remove(path)
-
-
 def _place(path: Path) -> _Place:
     """Follow links, and refuse what must not be replaced."""
-    with _explained(path):
+    with explained(path):
         file = Path(os.path.realpath(path))
         try:
             old = os.stat(path)
@@ -215,7 +178,7 @@ def _place(path: Path) -> _Place:
 
 @contextmanager
 def _passing_on(place: _Place) -> Iterator[IO[bytes]]:
-    with _explained(place.path, _PASSED_ON):
+    with explained(place.path, _PASSED_ON):
         stream = io.BufferedWriter(disk.DescriptorStream(disk.open_existing(place.file, os.O_WRONLY)))
         try:
             yield stream
@@ -226,9 +189,9 @@ def _passing_on(place: _Place) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _taking_the_place(place: _Place) -> Iterator[IO[bytes]]:
-    remove_leftovers(place.file)
-    with _explained(place.path), _opened_folder(place.file.parent) as folder:
-        aside, descriptor = _file_aside(place)
+    asides.remove_leftovers(place.file)
+    with explained(place.path), _opened_folder(place.file.parent) as folder:
+        aside, descriptor = asides.new_file(place.file, place.permissions)
         stream = io.BufferedWriter(disk.DescriptorStream(descriptor))
         try:
             yield stream
@@ -236,56 +199,19 @@ def _taking_the_place(place: _Place) -> Iterator[IO[bytes]]:
             disk.sync(descriptor)
             disk.rename(aside, place.file)  # before it is closed, which unlocks it
         except BaseException:
-            _remove_tree(aside)
+            asides.remove_tree(aside)
             raise
         finally:
             stream.raw.close()
-        with _explained(place.path, _NEW_IS_THERE):
+        with explained(place.path, _NEW_IS_THERE):
             disk.sync_folder(folder)
 
 
-def _aside_prefix(path: Path) -> str:
-    """The same for every writer of one place, and short: the name itself may be as long as the system allows."""
-    return f".stea-fast-{zlib.crc32(os.fsencode(path.name)):08x}-"
-
-
-def _aside(path: Path) -> Path:
-    return path.with_name(f"{_aside_prefix(path)}{secrets.token_hex(4)}.tmp")
-
-
-def _file_aside(place: _Place) -> tuple[Path, int]:
-    """A new file beside the place, and its locked descriptor."""
-    while True:
-        aside = _aside(place.file)
-        descriptor = disk.create(aside, 0o666 if place.permissions is None else place.permissions)
-        if _locked(descriptor, aside):
-            if place.permissions is not None:
-                os.fchmod(descriptor, place.permissions)  # the user's mask may have taken some away
-            return aside, descriptor
-
-
-def _folder_aside(folder: Path) -> tuple[Path, int]:
-    while True:
-        aside = _aside(folder)
-        disk.make_folder(aside)
-        descriptor = disk.open_existing(aside, os.O_RDONLY)
-        if _locked(descriptor, aside):
-            return aside, descriptor
-
-
-def _locked(descriptor: int, aside: Path) -> bool:
-    """Whether we locked it before somebody else took it for a leftover; if not, it is closed."""
-    try:
-        locks.lock(descriptor)
-    except locks.LocksNotOfferedError:  # then nobody can lock it to remove it, either
-        return True
-    except BlockingIOError:
+def _try_to_write_beside(place: _Place) -> None:
+    with _opened_folder(place.file.parent):
+        aside, descriptor = asides.new_file(place.file, place.permissions)
         os.close(descriptor)
-        return False
-    if locks.is_at(descriptor, aside):
-        return True
-    os.close(descriptor)
-    return False
+        disk.remove(aside)
 
 
 @contextmanager
@@ -311,7 +237,8 @@ def _end_of_last_line(descriptor: int) -> int:
 
 
 @contextmanager
-def _explained(path: Path, state: str = _OLD_IS_THERE) -> Iterator[None]:
+def explained(path: Path, state: str = _OLD_IS_THERE) -> Iterator[None]:
+    """Turn errors of the system during a block into an `OutputError` that names the path and what is there now."""
     try:
         yield
     except OutputError:

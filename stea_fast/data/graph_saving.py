@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from stea_fast._util import atomic, disk, locks
+from stea_fast._util import asides, atomic, disk, locks
 from stea_fast._util.checksums import Checksum
 from stea_fast.data.graph_store import (
     ARRAYS,
@@ -56,7 +56,7 @@ def save(graph: StoredGraph, path: str | os.PathLike[str]) -> None:
 
 def _save_over(graph: StoredGraph, folder: Path) -> None:
     read_header(folder)  # before anything of the folder is touched: only a saved graph is ever replaced
-    with locks.alone_in(folder):
+    with atomic.explained(folder), locks.alone_in(folder):
         old = read_header(folder)
         _remove_unnamed(folder, old)
         try:
@@ -102,7 +102,7 @@ def _encoded(header: dict[str, Any]) -> bytes:
 
 def _remove_unnamed(folder: Path, header: dict[str, Any]) -> None:
     """Remove the arrays that a killed process left, or those of an older graph; other people's files stay."""
-    atomic.remove_leftovers(folder / HEADER)
+    asides.remove_leftovers(folder / HEADER)
     named = set(header.get("checksums") or (file_name(part, 0) for part in _PARTS))
     for name in os.listdir(folder):
         if _ARRAY_FILE.fullmatch(name) and name not in named:

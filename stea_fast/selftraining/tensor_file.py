@@ -79,9 +79,9 @@ def checksum(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> s
 def _little_endian(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.name not in _DTYPES:
         raise TypeError(f"{name} has dtype {array.dtype}, which a checkpoint cannot hold")
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
 def _bytes_of(array: np.ndarray) -> memoryview:
     """The memory of an array, without a copy."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
