@@ -50,10 +50,11 @@ def _is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to one place, by links or by letters that the file system does not tell apart."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
-    return one.exists() and other.exists() and one.samefile(other)
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _is_part_of(path: Path, folder: Path) -> bool:
     """Whether `path` is a file of a dataset: their names have no suffix. Results may lie beside them."""
     real = Path(os.path.realpath(path))
-    return folder.is_dir() and real.is_file() and not real.suffix and Path(os.path.realpath(folder)) in real.parents
+    is_data = os.path.isfile(real) and not real.suffix
+    return folder.is_dir() and is_data and Path(os.path.realpath(folder)) in real.parents

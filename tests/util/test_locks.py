@@ -48,9 +48,9 @@ def test_the_second_is_told_who_holds_the_lock_and_gets_it_after_a_kill(tmp_path
 
 
 def test_one_process_does_not_get_the_lock_twice(tmp_path):
-    with locks.held(tmp_path / "lock"):
-        with pytest.raises(locks.LockHeldError, match=f"process {os.getpid()} "), locks.held(tmp_path / "lock"):
-            pytest.fail("held twice")
+    path, ourselves = tmp_path / "lock", f"process {os.getpid()} "
+    with locks.held(path), pytest.raises(locks.LockHeldError, match=ourselves), locks.held(path):
+        pytest.fail("held twice")
     with locks.held(tmp_path / "lock"):
         pass
 
