@@ -182,26 +182,12 @@ def test_an_explanation_printed_from_python_is_harmless_as_well():
 
 
 def test_a_name_that_breaks_off_in_a_character_is_refused_with_file_and_line(folder, capsys):
-    numpy = pytest.importorskip("numpy")
     for side in "ab":
-        numpy.save(f"{side}.npy", numpy.ones((30, 4), dtype=numpy.float32))
-        Path(f"{side}.txt").write_bytes(
-            b"".join(b"http://x/%s%d\n" % (side.encode(), i) for i in range(29)) + b"\xed\xa0"
-        )
-    words = [
-        "refine",
-        "a.nt",
-        "b.nt",
-        "--embeddings",
-        "a.npy",
-        "b.npy",
-        "--entities",
-        "a.txt",
-        "b.txt",
-        "--out",
-        "l.tsv",
-    ]
-    assert "a.txt:30: not UTF-8" in fails(capsys, 1, *words, "--quiet")
+        np.save(f"{side}.npy", np.ones((30, 4), dtype=np.float32))
+        names = "".join(f"http://x/{side}{i}\n" for i in range(29))
+        Path(f"{side}.txt").write_bytes(names.encode() + b"\xed\xa0")
+    words = ["refine", "a.nt", "b.nt", "--embeddings", "a.npy", "b.npy", "--entities", "a.txt", "b.txt"]
+    assert "a.txt:30: not UTF-8" in fails(capsys, 1, *words, "--out", "l.tsv", "--quiet")
 
 
 def test_formulas_are_spelt_out_on_request(folder):
