@@ -50,7 +50,7 @@ $(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,examples]"
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,sssom,examples]"
 	touch $@
 
 # mypy wants the types of what is imported.

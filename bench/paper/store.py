@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from bench.lib import folders
+from stea_fast._util.atomic import append_line
+from stea_fast._util.locks import LockHeldError, held
 
 RESULTS = folders.RESULTS / "paper"
 CELLS, AUDITS = "cells.jsonl", "audits.jsonl"
@@ -28,26 +28,17 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def append(path: Path, record: dict[str, Any]) -> None:
     """Add a line, on the disk itself when this returns. Several processes may append to one file."""
-    line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)  # what a killed process left of its line
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
+    append_line(path, json.dumps(record, ensure_ascii=False, allow_nan=False).encode())
 
 
 @contextmanager
 def reserved(folder: Path) -> Iterator[bool]:
     """Whether this process got the folder of a cell to itself. A killed process holds nothing."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = folder.with_name(folder.name + ".lock")
-    with lock.open("w") as file:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            stack.enter_context(held(folder.with_name(folder.name + ".lock")))
+        except LockHeldError:
             yield False
             return
         yield True

@@ -90,28 +90,39 @@ class Alignment:
         """
         return quality_table(self.pair, self.result.candidates, self)
 
-    def write_links(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    def write_links(
+        self, path: str | os.PathLike[str], *, format: str | None = None, spreadsheet_safe: bool = False
+    ) -> None:
         """Write a row for every source entity to a file, whole or not at all.
 
         Args:
             path: The file to write; one that is there is replaced when the new one is complete.
             format: "tsv", "csv", "jsonl", "parquet", "arrow", "nt" or "sssom". The default, None, goes by the suffix of
                 the file's name; `.gz` and `.zst` compress.
+            spreadsheet_safe: Whether names in TSV and CSV that a spreadsheet would take for a formula, such as
+                `=1+1`, are spelt as `urn:stea-fast:n…`; they are read back as what they were.
 
         Raises:
             ValueError: The suffix or the format is unknown.
             OSError: The file cannot be written; what was there before is untouched.
         """
         rows = list(self.links.rows())
-        write_link_rows(rows, path, format=format, name=self.pair.name, comment=self.calibrator.note)
+        write_link_rows(
+            rows, path, format=format, name=self.pair.name, comment=self.calibrator.note,
+            spreadsheet_safe=spreadsheet_safe,
+        )  # fmt: skip
 
-    def write_relations(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    def write_relations(
+        self, path: str | os.PathLike[str], *, format: str | None = None, spreadsheet_safe: bool = False
+    ) -> None:
         """Write the relation alignment to a file, whole or not at all.
 
         Args:
             path: The file to write; one that is there is replaced when the new one is complete.
             format: "tsv", "csv", "jsonl", "parquet", "arrow" or "nt". The default, None, goes by the suffix of the
                 file's name.
+            spreadsheet_safe: Whether names in TSV and CSV that a spreadsheet would take for a formula, such as
+                `=1+1`, are spelt as `urn:stea-fast:n…`; they are read back as what they were.
 
         Raises:
             ValueError: The suffix or the format is unknown.
@@ -119,7 +130,7 @@ class Alignment:
         """
         refinement = self.result.refinement
         rows = [] if refinement is None else relation_rows(self.pair.kg1, self.pair.kg2, refinement.relations)
-        write_relation_rows(rows, path, format=format)
+        write_relation_rows(rows, path, format=format, spreadsheet_safe=spreadsheet_safe)
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page about the result, whole or not at all.

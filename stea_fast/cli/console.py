@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from stea_fast._util.printable import printable, printable_json
 from stea_fast.formats.triples import Problems
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 
@@ -18,7 +19,7 @@ class UsageError(Exception):
 
 
 class Console:
-    """Notes for the user on stderr, the result on stdout."""
+    """Notes for the user on stderr, the result on stdout; names from files cannot do anything to the terminal."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet, self.as_json = quiet, as_json
@@ -31,11 +32,11 @@ class Console:
     def note(self, text: str) -> None:
         """Something worth knowing on the way."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Something that changes what the result is worth: shown with --quiet, too."""
-        print(f"warning: {text}", file=sys.stderr, flush=True)
+        print(f"warning: {printable(text)}", file=sys.stderr, flush=True)
 
     @contextmanager
     def showing_log(self) -> Iterator[None]:
@@ -68,7 +69,10 @@ class Console:
 
     def result(self, facts: dict[str, Any], text: str) -> None:
         """The outcome: text, or with --json one object."""
-        print(json.dumps(facts, indent=2, ensure_ascii=False) if self.as_json else text)
+        if self.as_json:
+            print(printable_json(json.dumps(facts, indent=2, ensure_ascii=False)))
+        else:
+            print(printable(text))
 
 
 class _Shown(logging.Handler):
@@ -88,4 +92,4 @@ class _Shown(logging.Handler):
 
 def print_error(text: object) -> None:
     """One line that says what to do."""
-    print(f"error: {' '.join(str(text).split())}", file=sys.stderr)
+    print(f"error: {printable(' '.join(str(text).split()))}", file=sys.stderr)

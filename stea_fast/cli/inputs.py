@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stea_fast._util.atomic import check_writable
 from stea_fast.alignment.api import Alignment
 from stea_fast.alignment.link_table import STATUSES
 from stea_fast.cli.console import Console, UsageError
+from stea_fast.cli.outputs import check_checkpoint, check_files
 from stea_fast.data.files import graph_of, known_links
 from stea_fast.data.graph import KG
 from stea_fast.formats.links import read_link_rows
@@ -38,22 +39,30 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--format", choices=LINK_FORMATS, help="format of --out and --relations, if not by suffix")
     group.add_argument("--relations", type=Path, metavar="FILE", help="also write the relation alignment")
     group.add_argument("--report", type=Path, metavar="FILE.html", help="also write a page to look at")
+    add_spreadsheet_option(group)
     group.add_argument("--min-prob", type=float, default=0.5, help="least probability of a link (default: %(default)s)")
     group.add_argument("--precision", type=float, help="share of the links to be right, instead of --min-prob")
     group.add_argument("--one-to-one", action="store_true", help="link no target twice (maximum-weight matching)")
 
 
-def check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse what cannot be written before the work begins."""
+def add_spreadsheet_option(parser: argparse._ActionsContainer) -> None:
+    """For names that a spreadsheet would execute."""
+    parser.add_argument(
+        "--spreadsheet-safe", action="store_true", help="in TSV and CSV, spell names that a spreadsheet would execute"
+    )
+
+
+def check_outputs(arguments: argparse.Namespace, read: Iterable[Path | None]) -> None:
+    """Refuse what cannot or must not be written before the work begins; `read` are all inputs of the command."""
     for name, value in (("--min-prob", arguments.min_prob), ("--precision", arguments.precision)):
         if value is not None and not 0.0 <= value <= 1.0:
             raise UsageError(f"{name} must be between 0 and 1, got {value}")
     for path in (arguments.out, arguments.relations):
         if path is not None:
             link_format_of(path, arguments.format)
-    for path in (arguments.out, arguments.relations, arguments.report):
-        if path is not None:
-            check_writable(path)
+    written = {f"--{name}": getattr(arguments, name) for name in ("out", "relations", "report")}
+    check_files(written, read)
+    check_checkpoint(getattr(arguments, "checkpoint", None), written)
 
 
 def read_graphs(arguments: argparse.Namespace, console: Console) -> tuple[KG, KG]:
@@ -91,11 +100,12 @@ def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Name
 def write_outputs(alignment: Alignment, arguments: argparse.Namespace) -> None:
     """All files that were asked for, the links last: where they are, all is there."""
     alignment.settings["command"] = arguments.command_line
+    safe = arguments.spreadsheet_safe
     if arguments.report is not None:
         alignment.write_report(arguments.report)
     if arguments.relations is not None:
-        alignment.write_relations(arguments.relations, format=arguments.format)
-    alignment.write_links(arguments.out, format=arguments.format)
+        alignment.write_relations(arguments.relations, format=arguments.format, spreadsheet_safe=safe)
+    alignment.write_links(arguments.out, format=arguments.format, spreadsheet_safe=safe)
 
 
 def summary(alignment: Alignment, arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
-from stea_fast.data import graph_store
+from stea_fast.data import graph_saving, graph_store
 from stea_fast.data.adjacency import functionality, inverse_closure
 from stea_fast.data.interop import FromOtherLibraries
 from stea_fast.name_table import NameTable
@@ -269,14 +269,15 @@ class KG(FromOtherLibraries):
         """Write the graph to a folder of .npy files, whole or not at all.
 
         Args:
-            path: The folder. A graph that is saved there is replaced; any other folder is not.
+            path: The folder. A graph that is saved there is replaced when the new one is on the disk, also after a kill
+                or a power cut in between; any other folder is not.
 
         Raises:
             ValueError: There is a folder that is not a saved graph.
-            OSError: The folder cannot be written.
+            OSError: The folder cannot be written; a graph that was there still is.
         """
         parts = {field.name: getattr(self, field.name) for field in fields(graph_store.StoredGraph)}
-        graph_store.save(graph_store.StoredGraph(**parts), path)
+        graph_saving.save(graph_store.StoredGraph(**parts), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> KG:

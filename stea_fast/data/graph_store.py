@@ -1,11 +1,18 @@
-"""A graph on the disk: a folder of .npy files that can be mapped into memory, and a header."""
+"""A graph on the disk: a folder of .npy files that can be mapped into memory, and a header, kg.json.
+
+The header says which files belong to the graph, so that replacing it replaces the graph in one step: each time a graph
+is saved over another its files carry the next generation in their names, and `edges.npy` becomes `edges.1.npy`. It has
+
+    {"format": "stea-fast KG", "version": 2, "num_entities": 5, "num_relations": 2, "generation": 1,
+     "checksums": {"indptr.1.npy": "crc32:…", "edges.1.npy": "crc32:…", …}}
+
+with a checksum for every file of the graph. Version 1 had no generations and no checksums.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +23,11 @@ from stea_fast._util.arrays import freeze
 from stea_fast.name_table import NameTable
 
 FORMAT = "stea-fast KG"
-FORMAT_VERSION = 1
-_ARRAYS = ("indptr", "edges", "functionality")
-_NAMES = ("entity_names", "relation_names")
+FORMAT_VERSION = 2
+READABLE_VERSIONS = (1, FORMAT_VERSION)
+HEADER = "kg.json"
+ARRAYS = ("indptr", "edges", "functionality")
+NAMES = ("entity_names", "relation_names")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +44,7 @@ class StoredGraph:
 
     def is_consistent(self, *, touch_edges: bool) -> bool:
         """Whether the arrays are what the kernels rely on; the contents of the edges only if asked."""
-        dtypes = [getattr(self, name).dtype for name in _ARRAYS]
+        dtypes = [getattr(self, name).dtype for name in ARRAYS]
         return bool(
             dtypes == [np.int64, np.int32, np.float32]
             and self.indptr.shape == (self.num_entities + 1,)
@@ -52,38 +61,9 @@ class StoredGraph:
         )
 
 
-def save(graph: StoredGraph, path: str | os.PathLike[str]) -> None:
-    """Write a graph to a folder, which appears whole or not at all."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    private = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    staging = private / "kg"
-    try:
-        staging.mkdir()  # with the user's umask; the temporary folder is closed to others
-        _write(graph, staging)
-        if path.exists():
-            _read_header(path)  # only a saved graph is ever replaced
-            shutil.rmtree(path)
-        os.replace(staging, path)
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
-
-
-def _write(graph: StoredGraph, folder: Path) -> None:
-    header = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
-        "num_entities": graph.num_entities,
-        "num_relations": graph.num_relations,
-    }
-    for name in _ARRAYS:
-        np.save(folder / f"{name}.npy", getattr(graph, name), allow_pickle=False)
-    for name in _NAMES:
-        table = getattr(graph, name)
-        if table is not None:
-            np.save(folder / f"{name}.text.npy", table.text, allow_pickle=False)
-            np.save(folder / f"{name}.offsets.npy", table.offsets, allow_pickle=False)
-    (folder / "kg.json").write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")
+def file_name(array: str, generation: int) -> str:
+    """The name of the file of an array; the first graph of a folder is of generation 0."""
+    return f"{array}.{generation}.npy" if generation else f"{array}.npy"
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = False) -> StoredGraph:
@@ -93,20 +73,32 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> StoredGraph:
         ValueError: the folder holds no saved graph, or a damaged one.
     """
     folder = Path(path)
-    header = _read_header(folder)
+    while True:
+        header = read_header(folder)
+        try:
+            return _load(folder, header, mmap)
+        except ValueError:
+            if read_header(folder) == header:  # otherwise it was replaced while we read
+                raise
+
+
+def _load(folder: Path, header: dict[str, Any], mmap: bool) -> StoredGraph:
+    def path_of(name: str) -> Path:
+        return folder / file_name(name, header.get("generation", 0))
 
     def read(name: str) -> np.ndarray:
         try:
-            return freeze(np.load(folder / f"{name}.npy", mmap_mode="r" if mmap else None, allow_pickle=False))
+            return freeze(np.load(path_of(name), mmap_mode="r" if mmap else None, allow_pickle=False))
         except (OSError, EOFError, ValueError) as error:
-            raise ValueError(f"{folder}: cannot read {name}.npy; the folder is damaged: {error}") from None
+            raise ValueError(f"{folder}: cannot read {path_of(name).name}; the folder is damaged: {error}") from None
 
     def read_names(name: str) -> NameTable | None:
-        named = (folder / f"{name}.text.npy").exists()
+        text = path_of(f"{name}.text")
+        named = text.name in header["checksums"] if "checksums" in header else text.exists()
         return NameTable(read(f"{name}.text"), read(f"{name}.offsets")) if named else None
 
-    indptr, edges, functionality = (read(name) for name in _ARRAYS)
-    entity_names, relation_names = (read_names(name) for name in _NAMES)
+    indptr, edges, functionality = (read(name) for name in ARRAYS)
+    entity_names, relation_names = (read_names(name) for name in NAMES)
     sizes = int(header["num_entities"]), int(header["num_relations"])
     graph = StoredGraph(*sizes, indptr, edges, functionality, entity_names, relation_names)
     if not graph.is_consistent(touch_edges=not mmap):
@@ -114,17 +106,23 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> StoredGraph:
     return graph
 
 
-def _read_header(folder: Path) -> dict[str, Any]:
+def read_header(folder: Path) -> dict[str, Any]:
+    """The header of a saved graph, or an error that says why the folder is none."""
     try:
-        header = json.loads((folder / "kg.json").read_text(encoding="utf-8"))
+        header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
         sizes = [header.get(name) for name in ("num_entities", "num_relations")]
     except (OSError, ValueError, AttributeError) as error:
         raise ValueError(f"{folder} is not a saved KG: {error}") from None
-    if header.get("format") != FORMAT or header.get("version") != FORMAT_VERSION:
+    if header.get("format") != FORMAT or header.get("version") not in READABLE_VERSIONS:
         raise ValueError(
             f"{folder} holds {header.get('format')!r} version {header.get('version')!r}; "
-            f"expected {FORMAT!r} version {FORMAT_VERSION}"
+            f"expected {FORMAT!r} version {' or '.join(map(str, READABLE_VERSIONS))}"
         )
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         raise ValueError(f"{folder}: kg.json does not say how many entities and relations there are")
+    generation = header.get("generation", 0)
+    if type(generation) is not int or generation < 0:
+        raise ValueError(f"{folder}: kg.json names no generation of files, but {generation!r}")
+    if not isinstance(header.get("checksums", {}), dict):
+        raise ValueError(f"{folder}: kg.json does not say which checksum each file has")
     return header

@@ -10,13 +10,13 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from stea_fast._util.atomic import replacing
 from stea_fast.formats import rdf, sssom, tabular
 from stea_fast.formats.result_rows import LinkRow, link_format_of, write_statements, write_table
 from stea_fast.formats.streams import compressing, reading, split_suffixes
-from stea_fast.formats.terms import unwrap
+from stea_fast.formats.terms import node_of_graph, unwrap
 from stea_fast.formats.triple_table import Problems
 
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
@@ -48,10 +48,10 @@ def read_link_rows(path: Path, problems: Problems, *, format: str | None = None)
         elif kind == "jsonl":
             links = _json_lines(stream, path, problems)
         elif kind in ("parquet", "arrow"):
-            links = _arrow_links(stream, path, kind)
+            links = _arrow_links(stream, path, kind, problems)
         else:
             links = _text_links(stream, path, kind, problems)
-        return [link for link in links if link.target]
+        return list(links)
 
 
 def write_link_rows(
@@ -61,6 +61,7 @@ def write_link_rows(
     format: str | None = None,
     name: str = "",
     comment: str = "",
+    spreadsheet_safe: bool = False,
 ) -> None:
     """Write a row for every source entity, whole or not at all.
 
@@ -69,7 +70,8 @@ def write_link_rows(
 
     `name` goes into the metadata of SSSOM, and `comment` into those of SSSOM, Parquet and Arrow and into the first line
     of N-Triples. Rows of TSV, CSV and JSON lines say themselves how their probability was calibrated: a line before the
-    header would be one that other programs stumble over.
+    header would be one that other programs stumble over. With `spreadsheet_safe` no cell of TSV or CSV is a formula to
+    a spreadsheet.
     """
     path = Path(path)
     kind = link_format_of(path, format)
@@ -78,9 +80,10 @@ def write_link_rows(
             sssom.write(stream, [row for row in rows if row.status != UNCERTAIN], name=name, comment=comment)
         elif kind == "nt":
             linked = ((row.source, row.target) for row in rows if row.target is not None and row.status != UNCERTAIN)
-            write_statements(stream, ((source, SAME_AS, target) for source, target in linked), comment)
+            statements = ((node_of_graph(source, 1), SAME_AS, node_of_graph(target, 2)) for source, target in linked)
+            write_statements(stream, statements, comment)
         else:
-            write_table(stream, kind, LinkRow._fields, rows, comment)
+            write_table(stream, kind, LinkRow._fields, rows, comment, spreadsheet_safe=spreadsheet_safe)
 
 
 def _same_as(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link]:
@@ -93,17 +96,20 @@ def _same_as(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link
 def _json_lines(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link]:
     for number, line in enumerate(stream, start=1):
         if line.strip():
+            place = f"{path}:{number}"
             try:
                 record = json.loads(line)
-                target, prob = record.get("target"), record.get("probability")
-                if record.get("status") == UNCERTAIN:
-                    continue
-                yield Link(number, str(record["source"]), str(target or ""), None if prob is None else float(prob))
+                ends, prob = (record["source"], record.get("target")), record.get("probability")
+                probability = None if prob is None else float(prob)
+                uncertain = record.get("status") == UNCERTAIN
             except (ValueError, KeyError, AttributeError, TypeError):
-                problems.add(f"{path}:{number}", 'expected an object with "source" and "target"')
+                problems.add(place, 'expected an object with "source" and "target"')
+                continue
+            if not uncertain and (names := _typed_names(ends, place, problems)):
+                yield Link(number, *names, probability)
 
 
-def _arrow_links(stream: IO[bytes], path: Path, kind: str) -> Iterator[Link]:
+def _arrow_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) -> Iterator[Link]:
     table = tabular.read_arrow(stream, path, kind)
     places = tabular.find_columns(table.column_names, _ENDS)
     if places is None and table.num_columns != 2:
@@ -115,7 +121,24 @@ def _arrow_links(stream: IO[bytes], path: Path, kind: str) -> Iterator[Link]:
         if status[number - 1] == UNCERTAIN:
             continue
         probability = row[2] if len(row) > 2 else None
-        yield Link(number, str(row[0]), str(row[1] or ""), None if probability is None else float(probability))
+        if names := _typed_names(row[:2], f"{path}, row {number}", problems):
+            yield Link(number, *names, None if probability is None else float(probability))
+
+
+def _typed_names(ends: Sequence[Any], place: str, problems: Problems) -> tuple[str, str] | None:
+    """The names of a row whose ids may be numbers; None where it is no link: a null source is noted as a problem."""
+    source, target = (None if end is None else str(end) for end in ends)
+    if source is None:
+        problems.add(place, "the source is null")
+        return None
+    if not target:
+        return None
+    try:
+        f"{source}{target}".encode()
+    except UnicodeEncodeError as error:
+        problems.add(place, f"a name holds half a character, {error.object[error.start]!r}")
+        return None
+    return source, target
 
 
 def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) -> Iterator[Link]:
@@ -129,6 +152,7 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
         return
     places, prob = tabular.find_columns(first[1], _ENDS), tabular.find_columns(first[1], [_PROBABILITY])
     status = tabular.find_columns(first[1], [("status",)])
+    exact = tabular.find_columns(first[1], [(name,) for name in sssom.EXACT_NAMES]) if kind == "sssom" else None
     if places is None:
         rows, places, prob, status = chain([first], rows), [0, 1], None, None
     for line, row in rows:
@@ -138,7 +162,10 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
         if status is not None and row[status[0]] == UNCERTAIN:
             continue
         source, target = (sssom.expanded(row[place], prefixes) for place in places)
-        yield Link(line, unwrap(source), "" if target == sssom.NO_TERM_FOUND else unwrap(target), _number(row, prob))
+        if exact is not None:
+            source, target = row[exact[0]] or source, row[exact[1]] or target
+        if target not in ("", sssom.NO_TERM_FOUND):  # an entity without a name is wrapped
+            yield Link(line, unwrap(source), unwrap(target), _number(row, prob))
 
 
 def _number(row: Sequence[str], place: list[int] | None) -> float | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from stea_fast.formats import rdf, tabular
+from stea_fast.formats import tabular, terms
 from stea_fast.formats.streams import split_suffixes
-from stea_fast.formats.triple_table import Problems, TableBuilder
 
 LINK_FORMATS = ("tsv", "csv", "jsonl", "parquet", "arrow", "nt", "sssom")
 _SUFFIXES = {
@@ -79,35 +78,44 @@ def link_format_of(path: Path, format: str | None = None) -> str:
     return _SUFFIXES[suffix]
 
 
-def write_statements(stream: IO[bytes], triples: Iterable[tuple[str, str, str]], comment: str = "") -> None:
-    """Triples of names as N-Triples, behind a line with the comment."""
+def write_statements(stream: IO[bytes], statements: Iterable[tuple[Any, str, Any]], comment: str = "") -> None:
+    """N-Triples of subjects and objects as `terms.node_of_graph` gives them, behind a line with the comment."""
     if comment:
         stream.write(f"# {' '.join(comment.split())}\n".encode())
-    builder = TableBuilder(Problems())
-    for head, relation, tail in triples:
-        builder.add(head.encode(), relation.encode(), tail.encode())
-    rdf.write(builder.build(), stream, "nt")
+    ox = terms.oxigraph()
+    triples = (ox.Triple(head, ox.NamedNode(predicate), tail) for head, predicate, tail in statements)
+    ox.serialize(triples, output=stream, format=ox.RdfFormat.N_TRIPLES)
 
 
 def write_table(
-    stream: IO[bytes], format: str, header: Sequence[str], rows: Sequence[Sequence[Value]], comment: str = ""
+    stream: IO[bytes],
+    format: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[Value]],
+    comment: str = "",
+    *,
+    spreadsheet_safe: bool = False,
 ) -> None:
-    """Rows as TSV, CSV, JSON lines, Parquet or Arrow; the comment goes into the metadata of the last two."""
+    """Rows as TSV, CSV, JSON lines, Parquet or Arrow; the comment goes into the metadata of the last two.
+
+    With `spreadsheet_safe` no cell of TSV or CSV is a formula to a spreadsheet.
+    """
     if format == "jsonl":
         for row in rows:
             line = json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False)
             stream.write(line.encode() + b"\n")
     elif format in ("tsv", "csv"):
-        tabular.write_text(stream, format, header, ([_cell(value) for value in row] for row in rows))
+        texts = ([_cell(value, spreadsheet_safe) for value in row] for row in rows)
+        tabular.write_text(stream, format, header, texts)
     else:
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         metadata = {"comment": comment} if comment else None
         tabular.write_arrow(stream, format, dict(zip(header, columns, strict=True)), metadata)
 
 
-def _cell(value: Value) -> str:
+def _cell(value: Value, spreadsheet_safe: bool) -> str:
     if isinstance(value, float):
         return f"{value:.6f}"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None else tabular.cell(str(value))
+    return "" if value is None else tabular.cell(str(value), spreadsheet_safe=spreadsheet_safe)

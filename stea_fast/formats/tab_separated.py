@@ -48,6 +48,12 @@ def read_names(path: Path) -> dict[int, str]:
     return names
 
 
+def read_lines(path: Path) -> list[str]:
+    """All lines of a file of UTF-8 without their ends."""
+    lines = _lines(path)
+    return lines if lines[-1] else lines[:-1]
+
+
 def line_of_row(path: Path, row: int) -> int:
     """The line number, from 1, of the `row`-th line that is not blank, from 0."""
     return [number for number, _ in _numbered_lines(path)][row]

@@ -6,18 +6,21 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from stea_fast.formats.terms import WRAPPER, unwrap, wrap
+from stea_fast.formats import comma_separated
+from stea_fast.formats.terms import NAMESPACE, unmistakable, unwrap, wrap
 from stea_fast.formats.triple_table import MissingExtraError, Problems, TableBuilder, TripleTable
 
 Row = tuple[int, list[str]]
 
-_UNDECODED = re.compile("[\udc80-\udcff]")
-_WRAPPED = WRAPPER.encode()
+_OWN_NAMES = NAMESPACE.encode()
 _BREAKS = re.compile("[\t\n\r\0]")
+# At the beginning of a cell, and of what a spreadsheet with other ideas of quotes and separators takes for a cell.
+_FORMULA = re.compile(r"""(?:^|[,;|"'])[\s"']*[=+\-@＝＋－＠]""")
 HEADER = ("head", "relation", "tail")
 _COLUMN_NAMES = (
     ("head", "subject", "source", "s", "h", "subj", "from"),
@@ -53,7 +56,7 @@ def read(stream: IO[bytes], path: Path, fmt: str, problems: Problems) -> TripleT
 
 
 def _name_of_cell(key: bytes) -> bytes:
-    return unwrap(key.decode()).encode() if key.startswith(_WRAPPED) else key
+    return unwrap(key.decode()).encode() if key.startswith(_OWN_NAMES) else key
 
 
 def find_columns(row: Sequence[str], names: Sequence[Sequence[str]]) -> list[int] | None:
@@ -65,7 +68,7 @@ def find_columns(row: Sequence[str], names: Sequence[Sequence[str]]) -> list[int
 
 def text_rows(stream: IO[bytes], path: Path, fmt: str, problems: Problems) -> Iterator[Row]:
     """The rows of a TSV or CSV file that are not blank, each with its line number from 1."""
-    return _tsv_rows(stream, path, problems) if fmt == "tsv" else _csv_rows(stream, path, problems)
+    return (_tsv_rows if fmt == "tsv" else comma_separated.rows)(stream, path, problems)
 
 
 def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
@@ -78,23 +81,6 @@ def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row
         line = line.removesuffix("\n").removesuffix("\r")
         if line:
             yield number, line.split("\t")
-
-
-def _csv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    reader = csv.reader(text, strict=True)
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problems.add(f"{path}:{reader.line_num}", str(error))
-            continue
-        if _UNDECODED.search("".join(row)):
-            problems.add(f"{path}:{reader.line_num}", "not UTF-8")
-        elif row:
-            yield reader.line_num, row
 
 
 def _arrow_columns(stream: IO[bytes], path: Path, fmt: str) -> list[list[bytes]]:
@@ -129,10 +115,10 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def write(table: TripleTable, stream: IO[bytes], fmt: str) -> None:
+def write(table: TripleTable, stream: IO[bytes], fmt: str, *, spreadsheet_safe: bool = False) -> None:
     """Write all triples in their order, with a header, so that no triple is taken for one."""
-    entities = list(map(cell if fmt in ("tsv", "csv") else _unambiguous, table.entities))
-    relations = list(map(cell if fmt in ("tsv", "csv") else _unambiguous, table.relations))
+    spelt = partial(cell, spreadsheet_safe=spreadsheet_safe) if fmt in ("tsv", "csv") else unmistakable
+    entities, relations = list(map(spelt, table.entities)), list(map(spelt, table.relations))
     if fmt in ("tsv", "csv"):
         rows = ([entities[h], relations[r], entities[t]] for h, r, t in table.triples.tolist())
         write_text(stream, fmt, HEADER, rows)
@@ -168,11 +154,11 @@ def write_arrow(
         arrow.feather.write_feather(table, stream)
 
 
-def cell(name: str) -> str:
-    """A name as a field of a text table: wrapped where a tab, a line end or nothing would break the row."""
-    return wrap(name) if not name or _BREAKS.search(name) else _unambiguous(name)
+def cell(name: str, *, spreadsheet_safe: bool = False) -> str:
+    """A name as a field of a text table: wrapped where a tab, a line end or nothing would break the row.
 
-
-def _unambiguous(name: str) -> str:
-    """A name that looks wrapped is wrapped once more, so that reading gives it back."""
-    return wrap(name) if name.startswith(WRAPPER) else name
+    With `spreadsheet_safe` it is wrapped as well where a spreadsheet would take it for a formula.
+    """
+    if not name or _BREAKS.search(name) or (spreadsheet_safe and _FORMULA.search(name)):
+        return wrap(name)
+    return unmistakable(name)

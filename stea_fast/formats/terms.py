@@ -2,7 +2,9 @@
 
 An IRI is its own name, a blank node is `_:label`, a literal is written as in N-Triples. Any other name, "Berlin" from a
 table say, becomes an IRI of its own that reading turns back into the name: `urn:stea-fast:nBerlin`. So every name
-survives every format.
+survives every format. Where one file speaks of two graphs, a blank node becomes an IRI that says of which one it is:
+`urn:stea-fast:b1.label` and `urn:stea-fast:b2.label` are two nodes, and reading gives back the label that each has in
+its own graph.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from typing import Any
 
 from stea_fast.formats.triple_table import MissingExtraError
 
-WRAPPER = "urn:stea-fast:n"
-_WRAPPED = b"<" + WRAPPER.encode()
+NAMESPACE = "urn:stea-fast:"
+WRAPPER = NAMESPACE + "n"
+_OWN_TOKEN = b"<" + NAMESPACE.encode()
+_SPELLING = re.compile(re.escape(NAMESPACE) + r"(n|b[12]\.)(.*)", re.DOTALL)
 _PLAIN = re.compile(rb"[^A-Za-z0-9.-]")
 _ESCAPE = re.compile(rb"_([0-9A-F]{2})")
 
@@ -29,18 +33,35 @@ _RDF_SYNTAX = re.compile(re.escape(_RDF) + f"(?:{_RDF_WORDS})")
 
 def wrap(name: str) -> str:
     """Any text as an IRI that ends in an XML name: what is not a letter, digit, dot or hyphen becomes _XX."""
-    return WRAPPER + _PLAIN.sub(lambda match: b"_%02X" % match.group()[0], name.encode()).decode()
+    return WRAPPER + _escaped(name)
+
+
+def of_graph(name: str, graph: int) -> str:
+    """A name for a file about two graphs, 1 and 2: a blank node's label means something in its own graph only."""
+    return f"{NAMESPACE}b{graph}.{_escaped(name[2:])}" if name.startswith("_:") else unmistakable(name)
 
 
 def unwrap(name: str) -> str:
-    """The text of a wrapped name; any other name as it is."""
-    if not name.startswith(WRAPPER):
+    """The name that `wrap` or `of_graph` spelt like this; any other name as it is."""
+    spelt = _SPELLING.fullmatch(name)
+    if spelt is None:
         return name
     try:
-        text = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), name[len(WRAPPER) :].encode()).decode()
-    except UnicodeDecodeError:
+        text = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), spelt[2].encode()).decode()
+    except UnicodeError:
         return name
-    return text if wrap(text) == name else name
+    if _escaped(text) != spelt[2]:
+        return name
+    return text if spelt[1] == "n" else f"_:{text}"
+
+
+def unmistakable(name: str) -> str:
+    """A name that looks like one of our spellings is wrapped once more, so that reading gives it back."""
+    return name if unwrap(name) == name else wrap(name)
+
+
+def _escaped(text: str) -> str:
+    return _PLAIN.sub(lambda match: b"_%02X" % match.group()[0], text.encode()).decode()
 
 
 def oxigraph() -> Any:
@@ -54,9 +75,14 @@ def oxigraph() -> Any:
 
 def name_of_token(token: bytes) -> bytes:
     """The name, in UTF-8, of an IRI, blank node or literal as N-Triples writes it."""
-    if token.startswith(_WRAPPED):
+    if token.startswith(_OWN_TOKEN):
         return unwrap(token[1:-1].decode()).encode()
     return token[1:-1] if token.startswith(b"<") else token
+
+
+def node_of_graph(name: str, graph: int) -> Any:
+    """The IRI of a name in a file that speaks of two graphs, 1 and 2."""
+    return oxigraph().NamedNode(of_graph(name, graph)) if name.startswith("_:") else node(name)
 
 
 def node(name: str, *, xml: bool = False) -> Any:
@@ -87,10 +113,10 @@ def value(name: str, *, xml: bool = False) -> Any:
 
 def _iri(name: str, xml: bool) -> Any:
     ox = oxigraph()
-    if name.startswith(WRAPPER) or (xml and not _XML_TEXT.fullmatch(name)):
+    if xml and not _XML_TEXT.fullmatch(name):
         return ox.NamedNode(wrap(name))
     try:
-        return ox.NamedNode(name)
+        return ox.NamedNode(unmistakable(name))
     except ValueError:
         return ox.NamedNode(wrap(name))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from stea_fast._util.printable import printable_line
 from stea_fast.name_table import NameTable
 
 Accept = Callable[[list[bytes], list[bytes]], bool]
@@ -38,7 +39,7 @@ class Problems:
 
     def add(self, place: str, message: str) -> None:
         """Note a problem at file:line."""
-        text = f"{place}: {message}"
+        text = printable_line(f"{place}: {message}")
         if self.strict:
             raise ValueError(text)
         self.count += 1

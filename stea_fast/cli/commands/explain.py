@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stea_fast._util.printable import printable_line
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console
 from stea_fast.cli.exit_codes import OK
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     facts = {"title": explanation.title, "evidence": explanation.evidence, "facts": list(map(asdict, explanation))}
     shown = [f"{explanation.title}: evidence {explanation.evidence:.3f} from {len(explanation)} facts"]
     shown += [f"  {fact.share:6.1%}  {fact.text}" for fact in explanation[: arguments.top]]
-    console.result(facts, "\n".join(shown))
+    console.result(facts, "\n".join(map(printable_line, shown)))
     return OK
 
 

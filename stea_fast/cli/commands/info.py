@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from stea_fast._util.printable import printable_line
 from stea_fast._util.versions import versions
 from stea_fast.cli.console import Console
 from stea_fast.cli.exit_codes import OK
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.result({**facts, **_backends()}, _machine_text(facts))
     else:
         facts = _graph_facts(arguments, console)
-        console.result(facts, "\n".join(f"{name:24}{value}" for name, value in facts.items()))
+        console.result(facts, "\n".join(printable_line(f"{name:24}{value}") for name, value in facts.items()))
     return OK
 
 

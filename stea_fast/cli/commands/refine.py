@@ -15,6 +15,7 @@ from stea_fast.cli.exit_codes import OK
 from stea_fast.data.files import make_pair, name_index
 from stea_fast.data.graph import KG
 from stea_fast.formats.links import Link, read_link_rows
+from stea_fast.formats.tab_separated import read_lines
 from stea_fast.formats.triples import Problems
 from stea_fast.refinement.api import refine
 from stea_fast.search.topk import topk
@@ -47,7 +48,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise UsageError("give either --candidates or --embeddings with --entities")
     if arguments.embeddings is not None and arguments.entities is None:
         raise UsageError("--embeddings needs --entities: two files that name the entity of every row")
-    inputs.check_outputs(arguments)
+    paired = [*(arguments.embeddings or ()), *(arguments.entities or ())]
+    inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.candidates, *paired])
     graphs = inputs.read_graphs(arguments, console)
     seeds = np.zeros((0, 2), dtype=np.int64)
     if arguments.seeds is not None:
@@ -124,7 +126,7 @@ def _rows_by_entity(path: Path, names: Path, kg: KG) -> np.ndarray:
         matrix = np.load(path, allow_pickle=False)
     except ValueError as error:
         raise ValueError(f"{path} is not a .npy file of numbers: {error}") from None
-    listed = names.read_text(encoding="utf-8").splitlines()
+    listed = read_lines(names)
     if matrix.ndim != 2 or len(matrix) != len(listed):
         raise ValueError(f"{path} must have a row for each of the {len(listed):,} lines of {names}, got {matrix.shape}")
     rows = {name: row for row, name in enumerate(listed)}
