@@ -3,7 +3,7 @@
     python -m bench.tuning.fit_calibration_prior collect --pair dbp15k_ja_en [--split 7] [--seeds 150] [--preset fast]
     python -m bench.tuning.fit_calibration_prior fit [--without dbp15k_zh_en] [--write]
 
-`collect` takes a split at 5 % that no reported figure uses: some of its links are seeds, 600 others are hidden, and
+`collect` takes a split at 15 % that no reported figure uses: some of its links are seeds, 750 others are hidden, and
 of a fifth of these the counterpart is taken out of the target graph; all other links are dropped before anything is
 computed. It runs a preset, describes the best candidates of the hidden links' sources, and adds them to
 `bench/results/tuning/links.jsonl`. `fit` fits the model to all of them with a weak prior, judges it on each pair by a
@@ -28,7 +28,7 @@ from stea_fast.alignment.link_features import FEATURES, describe_links
 from stea_fast.alignment.link_model import Prior, fit
 from stea_fast.evaluation.metrics import reliability
 
-FRACTION, NUM_HIDDEN, ABSENT_SHARE = 0.05, 600, 0.2
+FRACTION, NUM_HIDDEN, ABSENT_SHARE = 0.15, 750, 0.2
 DATA = RESULTS / "tuning" / "links.jsonl"
 PRIOR = ROOT / "stea_fast" / "alignment" / "link_prior.json"
 WEAK = 3.0  # standard deviation of a coefficient about which nothing is known; features have deviation 1

@@ -134,7 +134,7 @@ class Checkpoint:
 
 
 def _saved(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> Saved:
-    """The contents of a file that is whole; KeyError, ValueError or AttributeError where it is not what it should be."""
+    """The contents of a whole file; KeyError, ValueError or AttributeError where it is not what it should be."""
     history, measured, kinds, plain = (
         json.loads(metadata[part]) for part in ("history", "measured", "kinds", "result")
     )
