@@ -88,6 +88,11 @@ def _arrays(records: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray, np.n
     return features, right, absent, pairs
 
 
+def read(path: Path = DATA) -> list[dict[str, Any]]:
+    """What `collect` has written."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def judge(records: list[dict[str, Any]]) -> None:
     """Calibration errors of every record, by the method's own probability and by models of the other pairs."""
     print(f"{'hidden seeds':40}{'right':>8}{'own':>8}{'prior':>8}{'absent ≥ .9':>13}")
@@ -125,8 +130,7 @@ def main() -> None:
         with given.data.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
         return
-    records = [json.loads(line) for line in given.data.read_text(encoding="utf-8").splitlines()]
-    records = [record for record in records if record["pair"] not in given.without.split(",")]
+    records = [record for record in read(given.data) if record["pair"] not in given.without.split(",")]
     judge(records)
     prior = fitted(records)
     values = {

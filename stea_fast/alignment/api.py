@@ -182,8 +182,9 @@ def align(
         precision: The share of the links that is to be right, instead of `min_prob`: as many links as possible are
             given out at this expected precision. The default, None, leaves it to `min_prob`.
         one_to_one: Whether to link no target twice, by the matching with the largest sum of probabilities.
-        calibration: "holdout" runs once more without a fifth of the seeds, "crossfit" five times without a fifth each,
-            "none" not at all; "auto" cross-fits small pairs and holds out seeds of larger ones.
+        calibration: "holdout" runs once more without a fifth of the seeds, and without up to half where seeds are few;
+            "crossfit" runs five times without a fifth each, "none" not at all; "auto" cross-fits small pairs and holds
+            out seeds of larger ones.
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
         device: The torch device of the encoder, such as "cpu" or "cuda".
         checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption

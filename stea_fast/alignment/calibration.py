@@ -17,12 +17,13 @@ from stea_fast._util import validate
 from stea_fast._util.statistics import NORMAL_95
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import DescribedLinks, describe_links
-from stea_fast.alignment.link_model import LinkModel, fit, shipped_prior
+from stea_fast.alignment.link_model import LinkModel, Prior, fit, shipped_prior
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
 from stea_fast.selftraining.history import SelfTrainingResult
 
-HELD_OUT_SHARE = 0.2  # of the seeds in a single run
+HELD_OUT_SHARE = 0.2  # of the seeds in a single run, or more where that is fewer than the next number
+ENOUGH_HELD_OUT = 75  # seeds, but never more than half: from few seeds as much is found as from twice as many
 ABSENT_SHARE = 0.2  # of the held-out seeds, whose counterpart is taken away
 THIN_BASIS = 20  # held-out seeds; with fewer the prior decides, and the user must know
 
@@ -94,33 +95,40 @@ class ProbabilityCalibrator:
         return mean, max(0.0, low), min(1.0, high)
 
 
-def by_prior(reason: str) -> ProbabilityCalibrator:
+def by_prior(reason: str, prior: Prior | None = None) -> ProbabilityCalibrator:
     """A calibrator that has seen no link of the present pair."""
-    prior = shipped_prior()
+    prior = prior or shipped_prior()
     return ProbabilityCalibrator(
         prior.model(), note=f"not calibrated on this pair ({reason}): a prior fitted to {prior.data} gives them"
     )
 
 
 def cross_fit(
-    pair: Pair, run: Callable[[Pair], SelfTrainingResult], *, folds: int = 1, seed: int = 0
+    pair: Pair,
+    run: Callable[[Pair], SelfTrainingResult],
+    *,
+    folds: int = 1,
+    seed: int = 0,
+    prior: Prior | None = None,
 ) -> ProbabilityCalibrator:
     """Calibrate a method on seeds that it did not see.
 
     Args:
         pair: graphs and seeds; nothing else of it is read.
         run: the method.
-        folds: 1 runs once, without a fifth of the seeds; more runs this many times, each time without another part.
+        folds: 1 runs once, without a fifth of the seeds, or of few without up to half; more runs this many times, each
+            time without another part.
         seed: which seeds.
+        prior: what the model shrinks to; None takes the one that comes with the package.
     """
     folds = validate.count(folds, "folds", minimum=1)
     parts = [
         _held_out_links(pair, run, held_out, rest, hidden) for held_out, rest, hidden in _parts(pair.train, folds, seed)
     ]
     if not parts:
-        return by_prior(f"{len(pair.train)} seeds are too few to hold any out")
+        return by_prior(f"{len(pair.train)} seeds are too few to hold any out", prior)
     features, probs, right, absent = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _fitted(features, probs, right, absent, seed)
+    return _fitted(features, probs, right, absent, seed, prior or shipped_prior())
 
 
 def number_of_parts(pair: Pair, folds: int) -> int:
@@ -132,7 +140,7 @@ def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarra
     """Seeds to hold out, the others, and which of the first lose their counterpart; all in their old order."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(seeds))
-    single = order[: int(HELD_OUT_SHARE * len(seeds))]
+    single = order[: max(int(HELD_OUT_SHARE * len(seeds)), min(len(seeds) // 2, ENOUGH_HELD_OUT))]
     for part in np.array_split(order, folds) if folds > 1 else [single]:
         if not len(part) or len(part) == len(seeds):
             continue
@@ -154,9 +162,8 @@ def _held_out_links(
 
 
 def _fitted(
-    features: np.ndarray, probs: np.ndarray, right: np.ndarray, absent: np.ndarray, seed: int
+    features: np.ndarray, probs: np.ndarray, right: np.ndarray, absent: np.ndarray, seed: int, prior: Prior
 ) -> ProbabilityCalibrator:
-    prior = shipped_prior()
     after = np.empty(len(probs))
     halves = np.array_split(np.random.default_rng(seed).permutation(len(probs)), 2)
     for one, other in (halves, halves[::-1]):
