@@ -34,7 +34,7 @@ def new_folder(path: Path) -> tuple[Path, int]:
         aside = _name(path)
         disk.make_folder(aside)
         try:
-            descriptor = disk.open_existing(aside, os.O_RDONLY)
+            descriptor = disk.open_path(aside, os.O_RDONLY)
         except BaseException:
             remove_tree(aside)
             raise
@@ -54,7 +54,7 @@ def remove_leftovers(path: Path) -> None:
 def _remove_if_abandoned(aside: Path) -> None:
     with suppress(OSError):  # its writer is alive, or it is another user's
         flags = os.O_RDONLY if aside.is_dir() else os.O_RDWR  # to lock a file on a network it must be open for writing
-        descriptor = disk.open_existing(aside, flags | os.O_NOFOLLOW)
+        descriptor = disk.open_path(aside, flags | os.O_NOFOLLOW)
         try:
             locks.lock(descriptor)
             remove_tree(aside)

@@ -121,7 +121,7 @@ def append_line(path: Path, line: bytes) -> None:
     """
     with explained(path):
         make_folders(path.parent)
-        stream = io.BufferedWriter(disk.DescriptorStream(disk.open_existing(path, os.O_RDWR | os.O_CREAT)))
+        stream = io.BufferedWriter(disk.DescriptorStream(disk.open_path(path, os.O_RDWR | os.O_CREAT)))
         descriptor = stream.fileno()
         try:
             with suppress(locks.LocksNotOfferedError):
@@ -170,7 +170,7 @@ def _place(path: Path) -> _Place:
             raise OSError(_REFUSED[kind])
         if kind != stat.S_IFREG:
             return _Place(path, path, None, is_stream=True)
-        os.close(disk.open_existing(path, os.O_WRONLY))  # who may not write into a file shall not replace it either
+        os.close(disk.open_path(path, os.O_WRONLY))  # who may not write into a file shall not replace it either
         if not os.path.samefile(path, file):
             raise OSError("it leads to a file without a name")
         return _Place(path, file, stat.S_IMODE(old.st_mode) & 0o777, is_stream=False)
@@ -179,7 +179,7 @@ def _place(path: Path) -> _Place:
 @contextmanager
 def _passing_on(place: _Place) -> Iterator[IO[bytes]]:
     with explained(place.path, _PASSED_ON):
-        stream = io.BufferedWriter(disk.DescriptorStream(disk.open_existing(place.file, os.O_WRONLY)))
+        stream = io.BufferedWriter(disk.DescriptorStream(disk.open_path(place.file, os.O_WRONLY)))
         try:
             yield stream
             stream.flush()
@@ -217,7 +217,7 @@ def _try_to_write_beside(place: _Place) -> None:
 @contextmanager
 def _opened_folder(folder: Path) -> Iterator[int]:
     """The descriptor of a folder, opened before anything is changed in it, to flush its names afterwards."""
-    descriptor = disk.open_existing(folder, os.O_RDONLY)
+    descriptor = disk.open_path(folder, os.O_RDONLY)
     try:
         yield descriptor
     finally:

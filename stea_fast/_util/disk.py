@@ -23,8 +23,8 @@ def create(path: Path, mode: int = 0o666) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
 
-def open_existing(path: Path, flags: int) -> int:
-    """A descriptor of what is there."""
+def open_path(path: Path, flags: int) -> int:
+    """A descriptor of a file or a folder, which the flags may allow to make."""
     return os.open(path, flags | os.O_CLOEXEC)
 
 

@@ -54,20 +54,26 @@ def is_at(descriptor: int, path: Path) -> bool:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Wait until no other process is in such a block for the same folder, and keep all others out during this one."""
-    descriptor = -1
+    descriptor = _locked_folder(folder)
+    while not is_at(descriptor, folder):  # it was replaced while we waited
+        os.close(descriptor)
+        descriptor = _locked_folder(folder)
     try:
-        while descriptor < 0 or not is_at(descriptor, folder):  # it may be another folder after waiting
-            if descriptor >= 0:
-                os.close(descriptor)
-            descriptor = disk.open_existing(folder, os.O_RDONLY)
-            try:
-                lock(descriptor, wait=True)
-            except LocksNotOfferedError:
-                _warn(folder)
         yield
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+        os.close(descriptor)
+
+
+def _locked_folder(folder: Path) -> int:
+    descriptor = disk.open_path(folder, os.O_RDONLY)
+    try:
+        lock(descriptor, wait=True)
+    except LocksNotOfferedError:
+        _warn(folder)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 @contextmanager
@@ -91,7 +97,7 @@ def held(path: Path) -> Iterator[None]:
 
 def _acquired(path: Path) -> int:
     while True:
-        descriptor = disk.open_existing(path, os.O_RDWR | os.O_CREAT)
+        descriptor = disk.open_path(path, os.O_RDWR | os.O_CREAT)
         try:
             lock(descriptor)
         except LocksNotOfferedError:

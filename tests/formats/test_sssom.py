@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from stea_fast.formats.links import read_link_rows, write_link_rows
@@ -40,6 +42,11 @@ def path(tmp_path):
 def test_every_name_is_read_back(path):
     links = read_link_rows(path, Problems(strict=True))
     assert [(link.source, link.target) for link in links] == list(zip(NAMES, NAMES[::-1], strict=True))
+
+
+def test_there_is_no_control_character_in_the_file(path):
+    text = path.read_text(encoding="utf-8").replace("\t", "").replace("\n", "")
+    assert [letter for letter in text if unicodedata.category(letter) == "Cc"] == []
 
 
 def test_no_two_prefixes_stand_for_one_namespace_and_every_curie_has_one(path):

@@ -9,7 +9,7 @@ import pytest
 
 from stea_fast._util import disk
 
-KINDS = ("create", "open_existing", "write", "truncate", "sync", "rename", "remove", "make_folder", "remove_folder")
+KINDS = ("create", "open_path", "write", "truncate", "sync", "rename", "remove", "make_folder", "remove_folder")
 
 
 class Calls:
