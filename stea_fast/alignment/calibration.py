@@ -22,8 +22,8 @@ from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
 from stea_fast.selftraining.history import SelfTrainingResult
 
-HELD_OUT_SHARE = 0.2  # of the seeds in a single run, or more where that is fewer than the next number
-ENOUGH_HELD_OUT = 75  # seeds, but never more than half: from few seeds as much is found as from twice as many
+HELD_OUT_SHARE = 0.2  # of the seeds in a single run
+ENOUGH_HELD_OUT = 75  # seeds; where a fifth is fewer, up to half are held out: the rest finds nearly as much
 ABSENT_SHARE = 0.2  # of the held-out seeds, whose counterpart is taken away
 THIN_BASIS = 20  # held-out seeds; with fewer the prior decides, and the user must know
 
@@ -140,13 +140,19 @@ def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarra
     """Seeds to hold out, the others, and which of the first lose their counterpart; all in their old order."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(seeds))
-    single = order[: max(int(HELD_OUT_SHARE * len(seeds)), min(len(seeds) // 2, ENOUGH_HELD_OUT))]
+    single = order[: _number_held_out(len(seeds))]
     for part in np.array_split(order, folds) if folds > 1 else [single]:
         if not len(part) or len(part) == len(seeds):
             continue
         chosen = np.zeros(len(seeds), dtype=bool)
         chosen[part] = True
         yield seeds[chosen], seeds[~chosen], rng.permutation(len(part)) < round(ABSENT_SHARE * len(part))
+
+
+def _number_held_out(num_seeds: int) -> int:
+    """How many seeds a single run does without; no half that would still be a thin basis."""
+    half = min(num_seeds // 2, ENOUGH_HELD_OUT)
+    return max(int(HELD_OUT_SHARE * num_seeds), half if half >= THIN_BASIS else 0)
 
 
 def _held_out_links(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import stea_fast as sf
 from stea_fast.alignment import link_model
-from stea_fast.alignment.calibration import THIN_BASIS, by_prior, cross_fit
+from stea_fast.alignment.calibration import THIN_BASIS, _parts, by_prior, cross_fit
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import FAR, FEATURES, describe_links
 from stea_fast.evaluation.metrics import reliability
@@ -93,6 +93,12 @@ def test_without_held_out_seeds_the_prior_decides_and_says_so():
     assert calibrator.is_thin and "3 seeds are too few to hold any out" in calibrator.note
     assert link_model.shipped_prior().data in calibrator.note
     assert by_prior("no time").num_links == 0 and by_prior("no time").basis == "prior only"
+
+
+@pytest.mark.parametrize(("seeds", "held_out"), [(3, 0), (15, 3), (39, 7), (40, 20), (150, 75), (370, 75), (1500, 300)])
+def test_a_fifth_of_the_seeds_is_held_out_and_of_few_up_to_half(seeds, held_out):
+    links = np.stack([np.arange(seeds), np.arange(seeds)], axis=1)
+    assert sum(len(part) for part, _, _ in _parts(links, folds=1, seed=0)) == held_out
 
 
 def test_a_thin_basis_is_named(caplog):
