@@ -8,14 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from stea_fast.formats import arrow_tables, comma_separated
+from stea_fast.formats.streams import LONGEST_LINE, LongLine, lines
 from stea_fast.formats.terms import WRAPPER, unwrap, wrap
-from stea_fast.formats.triple_table import MissingExtraError, Problems, TableBuilder, TripleTable
+from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
 
 Row = tuple[int, list[str]]
 
-_UNDECODED = re.compile("[\udc80-\udcff]")
 _WRAPPED = WRAPPER.encode()
 _BREAKS = re.compile("[\t\n\r\0]")
 HEADER = ("head", "relation", "tail")
@@ -65,11 +66,14 @@ def find_columns(row: Sequence[str], names: Sequence[Sequence[str]]) -> list[int
 
 def text_rows(stream: IO[bytes], path: Path, fmt: str, problems: Problems) -> Iterator[Row]:
     """The rows of a TSV or CSV file that are not blank, each with its line number from 1."""
-    return _tsv_rows(stream, path, problems) if fmt == "tsv" else _csv_rows(stream, path, problems)
+    return (_tsv_rows if fmt == "tsv" else comma_separated.rows)(stream, path, problems)
 
 
 def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(lines(stream), start=1):
+        if isinstance(raw, LongLine):
+            problems.add(f"{path}:{number}", f"a line of more than {LONGEST_LINE:,} bytes")
+            continue
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -80,53 +84,18 @@ def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row
             yield number, line.split("\t")
 
 
-def _csv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    reader = csv.reader(text, strict=True)
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problems.add(f"{path}:{reader.line_num}", str(error))
-            continue
-        if _UNDECODED.search("".join(row)):
-            problems.add(f"{path}:{reader.line_num}", "not UTF-8")
-        elif row:
-            yield reader.line_num, row
-
-
 def _arrow_columns(stream: IO[bytes], path: Path, fmt: str) -> list[list[bytes]]:
-    table = read_arrow(stream, path, fmt)
+    table = arrow_tables.read_table(stream, path, fmt)
     places = find_columns(table.column_names, _COLUMN_NAMES)
     if places is None and table.num_columns != 3:
         raise ValueError(
             f"{path}: expected columns {', '.join(HEADER)}, or three columns; found {', '.join(table.column_names)}"
         )
     columns = [table.column(place) for place in places or (0, 1, 2)]
-    if any(column.null_count for column in columns):
+    names = [arrow_tables.values(column, path, lambda value: str(value).encode()) for column in columns]
+    if any(None in column for column in names):
         raise ValueError(f"{path}: names must not be null")
-    return [[str(name).encode() for name in column.to_pylist()] for column in columns]
-
-
-def read_arrow(stream: IO[bytes], path: Path, fmt: str) -> Any:
-    """A Parquet or Arrow file as a pyarrow.Table."""
-    arrow = _arrow()
-    try:
-        content = io.BytesIO(stream.read())
-        return arrow.parquet.read_table(content) if fmt == "parquet" else arrow.feather.read_table(content)
-    except (arrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is not a readable {fmt} file: {error}") from None
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow.feather
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise MissingExtraError("Parquet and Arrow", "tables") from None
-    return pyarrow
+    return names
 
 
 def write(table: TripleTable, stream: IO[bytes], fmt: str) -> None:
@@ -160,7 +129,7 @@ def write_arrow(
     stream: IO[bytes], fmt: str, columns: dict[str, Sequence[object]], metadata: dict[str, str] | None = None
 ) -> None:
     """Columns as a Parquet or Arrow file, with metadata of the whole table."""
-    arrow = _arrow()
+    arrow = arrow_tables.library()
     table = arrow.table({name: arrow.array(values) for name, values in columns.items()}, metadata=metadata)
     if fmt == "parquet":
         arrow.parquet.write_table(table, stream)

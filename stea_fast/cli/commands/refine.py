@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stea_fast._util.npy import read_npy
 from stea_fast.alignment.api import decided
 from stea_fast.alignment.calibration import by_prior
 from stea_fast.cli import inputs
@@ -15,6 +16,7 @@ from stea_fast.cli.exit_codes import OK
 from stea_fast.data.files import make_pair, name_index
 from stea_fast.data.graph import KG
 from stea_fast.formats.links import Link, read_link_rows
+from stea_fast.formats.tab_separated import read_lines
 from stea_fast.formats.triples import Problems
 from stea_fast.refinement.api import refine
 from stea_fast.search.topk import topk
@@ -121,11 +123,8 @@ def _from_embeddings(arguments: argparse.Namespace, graphs: tuple[KG, KG]) -> To
 
 def _rows_by_entity(path: Path, names: Path, kg: KG) -> np.ndarray:
     """float32 [num_entities, d]: the matrix in the order of the graph's entities."""
-    try:
-        matrix = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{path} is not a .npy file of numbers: {error}") from None
-    listed = names.read_text(encoding="utf-8").splitlines()
+    matrix = read_npy(path)
+    listed = read_lines(names)
     if matrix.ndim != 2 or len(matrix) != len(listed):
         raise ValueError(f"{path} must have a row for each of the {len(listed):,} lines of {names}, got {matrix.shape}")
     rows = {name: row for row, name in enumerate(listed)}
