@@ -331,7 +331,10 @@ def _as_csr(matrix: Any, name: str) -> csr_array:
             raise ValueError(f"{name} must be a matrix, got shape {matrix.shape}")
         if matrix.dtype.kind not in "fiub":
             raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}")
+    else:
+        validate.sparse_structure(matrix, name)  # SciPy's conversions trust what they are given
     csr = csr_array(matrix, dtype=np.float32, copy=True)  # what follows works in place
+    validate.sparse_structure(csr, name)
     csr.sum_duplicates()
     csr.eliminate_zeros()
     if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0 and csr.data.max() <= 1):

@@ -11,6 +11,10 @@ from scipy.sparse import csr_array
 from stea_fast._util.sparse import concatenated_runs, run_starts
 from stea_fast.data.graph import KG
 
+# Ten times what real pairs of graphs have (ContEA: 114,798). Without an end, two entities with R relations between them
+# would cost memory by the square of R.
+MOST_PAIRS = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class RelationCounts:
@@ -29,9 +33,11 @@ class RelationCounts:
 
     @classmethod
     def observed(cls, keys: np.ndarray, num: np.ndarray, den: np.ndarray, bits: int) -> RelationCounts:
-        """Without the pairs whose count rounds to nothing."""
-        kept = num > 0
-        if not kept.all():
+        """Without the pairs whose count rounds to nothing, and at most `MOST_PAIRS`: those that count most."""
+        kept = np.flatnonzero(num > 0)
+        if len(kept) > MOST_PAIRS:
+            kept = np.sort(kept[np.argsort(-num[kept], kind="stable")[:MOST_PAIRS]])
+        if len(kept) < len(num):
             keys, num = keys[kept], num[kept]
         return cls(keys, num, den, bits)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,25 @@ from stea_fast._util.array_ops import Array, ops_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+BLOCK = 1 << 16  # elements that are looked at together: few enough to stay in the processor's cache
+
+
+def blocks(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """[begin, end) in pieces of `BLOCK`, so that a pass over an array of any size, or a mapped one, needs no memory."""
+    return ((start, min(start + BLOCK, end)) for start in range(begin, end, BLOCK))
+
+
+def are_offsets(indptr: np.ndarray, rows: int, entries: int) -> bool:
+    """Whether `indptr` divides the entries into rows: from 0 to their number, and never less than before.
+
+    Neighbours are compared, not subtracted: a difference of hostile numbers wraps around.
+    """
+    return (
+        indptr.shape == (rows + 1,)
+        and indptr[0] == 0
+        and indptr[-1] == entries
+        and all((indptr[begin + 1 : end + 1] >= indptr[begin:end]).all() for begin, end in blocks(0, rows))
+    )
 
 
 def offsets_of_counts(counts: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from stea_fast._util.array_ops import Array, ops_of
 from stea_fast._util.arrays import placed, to_numpy, to_tensor
+from stea_fast._util.sparse import are_offsets
 
 MAX_ID = np.iinfo(np.int32).max
 
@@ -91,6 +92,20 @@ def one_space_hint(targets: Array, num_sources: int, num_targets: int) -> str:
         f"; it seems that targets are counted on from the {num_sources} sources: subtract {num_sources}, or let "
         "sf.split_id_space number both graphs from 0"
     )
+
+
+def sparse_structure(matrix: Any, name: str) -> None:
+    """The offsets and columns of a SciPy matrix stay within it, in the formats that hold them as plain arrays."""
+    if matrix.format == "coo":
+        for ids, size, axis in zip(matrix.coords, matrix.shape, ("row", "col"), strict=True):
+            in_range(ids, f"{name}.{axis}", size, "relations")
+    elif matrix.format in ("csr", "csc", "bsr"):
+        height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+        rows, columns = matrix.shape if matrix.format != "csc" else matrix.shape[::-1]
+        held = min(len(matrix.indices), len(matrix.data))
+        if not (are_offsets(matrix.indptr, rows // height, int(matrix.indptr[-1])) and matrix.indptr[-1] <= held):
+            raise ValueError(f"{name}.indptr must be {rows // height + 1} increasing offsets from 0, up to {held}")
+        in_range(matrix.indices[: matrix.indptr[-1]], f"{name}.indices", columns // width, "relations")
 
 
 def ranking(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-OK, BAD_INPUT, BAD_USAGE, CANNOT_WRITE, MISSING_PACKAGE, AUDIT_FAILED = range(6)
+OK, BAD_INPUT, BAD_USAGE, CANNOT_WRITE, MISSING_PACKAGE, AUDIT_FAILED, OUT_OF_MEMORY = range(7)
 INTERRUPTED, TERMINATED = 130, 143
 EXPLAINED = """exit codes:
   0    done
@@ -11,4 +11,9 @@ EXPLAINED = """exit codes:
   3    the output cannot be written; what was there before is untouched
   4    an optional package is missing; the message is the command that installs it
   5    an audit failed: the run depends on test links
+  6    there is not enough memory
   130  interrupted; 143 terminated; nothing half-written is left"""
+MEMORY_ADVICE = (
+    "earlier results are untouched; leave out literals (--literals drop), take --preset fast and fewer --threads, or a "
+    "machine with more memory"
+)

@@ -54,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, RuntimeError) as error:
         print_error(error)
         return exit_codes.BAD_INPUT
+    except MemoryError as error:
+        print_error(f"not enough memory{f' ({error})' if str(error) else ''}; {exit_codes.MEMORY_ADVICE}")
+        return exit_codes.OUT_OF_MEMORY
     except KeyboardInterrupt:
         print_error("interrupted; earlier results are untouched")
         return exit_codes.INTERRUPTED

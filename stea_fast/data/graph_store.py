@@ -19,7 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast._util.npy import read_npy
+from stea_fast.data.graph_checks import fault_of_arrays, fault_of_names
 from stea_fast.name_table import NameTable
 
 FORMAT = "stea-fast KG"
@@ -42,22 +45,12 @@ class StoredGraph:
     entity_names: NameTable | None
     relation_names: NameTable | None
 
-    def is_consistent(self, *, touch_edges: bool) -> bool:
-        """Whether the arrays are what the kernels rely on; the contents of the edges only if asked."""
-        dtypes = [getattr(self, name).dtype for name in ARRAYS]
-        return bool(
-            dtypes == [np.int64, np.int32, np.float32]
-            and self.indptr.shape == (self.num_entities + 1,)
-            and self.indptr[0] == 0
-            and (np.diff(self.indptr) >= 0).all()
-            and self.edges.shape == (int(self.indptr[-1]), 2)
-            and self.functionality.shape == (2 * self.num_relations,)
-            and all(
-                table is None or len(table) == size
-                for table, size in ((self.entity_names, self.num_entities), (self.relation_names, self.num_relations))
-            )
-            and (not touch_edges or self.edges.size == 0 or self.edges.min() >= 0)
-            and (not touch_edges or (self.edges < (self.num_entities, 2 * self.num_relations)).all())
+    def fault(self) -> str | None:
+        """What is wrong with the arrays, if anything: the kernels rely on them."""
+        return (
+            fault_of_arrays(self.num_entities, self.num_relations, self.indptr, self.edges, self.functionality)
+            or fault_of_names("entity_names", self.entity_names, self.num_entities)
+            or fault_of_names("relation_names", self.relation_names, self.num_relations)
         )
 
 
@@ -88,8 +81,8 @@ def _load(folder: Path, header: dict[str, Any], mmap: bool) -> StoredGraph:
 
     def read(name: str) -> np.ndarray:
         try:
-            return freeze(np.load(path_of(name), mmap_mode="r" if mmap else None, allow_pickle=False))
-        except (OSError, EOFError, ValueError) as error:
+            return freeze(read_npy(path_of(name), mmap=mmap))
+        except (OSError, ValueError) as error:
             raise ValueError(f"{folder}: cannot read {path_of(name).name}; the folder is damaged: {error}") from None
 
     def read_names(name: str) -> NameTable | None:
@@ -101,8 +94,9 @@ def _load(folder: Path, header: dict[str, Any], mmap: bool) -> StoredGraph:
     entity_names, relation_names = (read_names(name) for name in NAMES)
     sizes = int(header["num_entities"]), int(header["num_relations"])
     graph = StoredGraph(*sizes, indptr, edges, functionality, entity_names, relation_names)
-    if not graph.is_consistent(touch_edges=not mmap):
-        raise ValueError(f"{folder}: the arrays do not fit together; the folder is damaged")
+    fault = graph.fault()
+    if fault is not None:
+        raise ValueError(f"{folder} is damaged: {fault}")
     return graph
 
 
@@ -111,15 +105,16 @@ def read_header(folder: Path) -> dict[str, Any]:
     try:
         header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
         sizes = [header.get(name) for name in ("num_entities", "num_relations")]
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{folder} is not a saved KG: {error}") from None
     if header.get("format") != FORMAT or header.get("version") not in READABLE_VERSIONS:
         raise ValueError(
             f"{folder} holds {header.get('format')!r} version {header.get('version')!r}; "
             f"expected {FORMAT!r} version {' or '.join(map(str, READABLE_VERSIONS))}"
         )
-    if not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise ValueError(f"{folder}: kg.json does not say how many entities and relations there are")
+    for size, limit in zip(sizes, (validate.MAX_ID, validate.MAX_ID // 2), strict=True):
+        if type(size) is not int or not 0 < size <= limit:
+            raise ValueError(f"{folder}: kg.json does not say how many entities and relations there are")
     generation = header.get("generation", 0)
     if type(generation) is not int or generation < 0:
         raise ValueError(f"{folder}: kg.json names no generation of files, but {generation!r}")

@@ -1,8 +1,9 @@
-"""Reading comma-separated text, where a quoted field may hold commas, line ends and megabytes.
+"""Reading comma-separated text, where a quoted field may hold commas, quotes, line ends and megabytes.
 
 The reader of the standard library has a limit of 128 KiB for a field, which can be changed only for the whole process,
-and it takes everything from a stray quote to the next one for a field. Where it stumbles, the row is read here: a long
-field is a field, and a quote that is not closed as it should be spoils only the line where it stands.
+and takes everything from a stray quote to the next one for a field. It is given single lines here. What it cannot read
+is read below: a quote that is not closed as it should be spoils the line where it stands, and the next line is read as
+if nothing had been.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from stea_fast.formats.streams import LONGEST_LINE
 from stea_fast.formats.triple_table import Problems
 
-MAX_FIELD = 1 << 24  # characters; behind a quote that is never closed, so many are looked through in vain
+MOST_LINES = 1000  # of one row; so far the end of a quoted field is looked for
 
-_BARE = re.compile(r'(?:[^",\r\n][^,\r\n]*)?')
-_TO_CLOSING_QUOTE = re.compile(r'[^"]*(?:""[^"]*)*"(?!")')
 _UNDECODED = re.compile("[\udc80-\udcff]")
+_QUOTES = re.compile('"+')
 
 
 class _MalformedError(ValueError):
@@ -30,98 +32,91 @@ class _MalformedError(ValueError):
 def rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """The rows that are not blank, each with the number, from 1, of the line where it begins."""
     lines = _Lines(stream)
-    reader = csv.reader(lines, strict=True)
-    width = 0
-    while True:
-        number = lines.begin_row()
+    number, width = 1, 0
+    while line := lines.next():
+        more: list[str] = []  # lines of the row behind its first
         try:
-            row = _next_row(reader, lines, width)
-        except StopIteration:
-            return
+            row = _row(line, lines, more)
+            if more and width not in (0, len(row)):
+                raise _MalformedError("a quote opens a field that ends lines below, in a row of another width")
         except _MalformedError as error:
             problems.add(f"{path}:{number}", str(error))
-            lines.read_again(but=1)
+            lines.put_back(more)
+            number += 1
             continue
-        if _UNDECODED.search("".join(row)):
+        if (more or not line.isascii()) and _UNDECODED.search("".join(row)):
             problems.add(f"{path}:{number}", "not UTF-8")
-        elif row:
+        elif row != [""] or '"' in line:
             width = width or len(row)
             yield number, row
-
-
-def _next_row(reader: Iterator[list[str]], lines: _Lines, width: int) -> list[str]:
-    try:
-        row = next(reader)
-    except csv.Error:
-        lines.read_again()
-        row = _row_with_long_fields(lines)
-    if lines.row_length > 1 and width and len(row) != width:
-        raise _MalformedError("a quote opens a field that ends lines below, in a row of another width")
-    return row
+        number += 1 + len(more)
 
 
 class _Lines:
-    """The lines of a stream, with their ends; those of the current row can be read again."""
+    """The lines of a stream with their ends; of one that is too long, the beginning."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        self._row: list[str] = []
-        self._again: list[str] = []  # in reverse order
-        self._number = 0
+        self._again: deque[str] = deque()
 
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._again.pop() if self._again else next(self._text)
-        self._row.append(line)
+    def next(self) -> str:
+        """Empty at the end of the file."""
+        if self._again:
+            return self._again.popleft()
+        line = part = self._text.readline(LONGEST_LINE)
+        while len(part) == LONGEST_LINE and not part.endswith(("\n", "\r")):
+            part = self._text.readline(LONGEST_LINE)
         return line
 
-    @property
-    def row_length(self) -> int:
-        """How many lines the current row has so far."""
-        return len(self._row)
-
-    def begin_row(self) -> int:
-        """The number of the line that comes next, which begins a row."""
-        self._number += len(self._row)
-        self._row = []
-        return self._number + 1
-
-    def read_again(self, *, but: int = 0) -> None:
-        """Let the lines of the row come again, but for the first few."""
-        self._again += reversed(self._row[but:])
-        del self._row[but:]
+    def put_back(self, lines: list[str]) -> None:
+        """Let these lines come next."""
+        self._again.extendleft(reversed(lines))
 
 
-def _row_with_long_fields(lines: _Lines) -> list[str]:
-    row, line, place = [], next(lines), 0
+def _row(line: str, lines: _Lines, more: list[str]) -> list[str]:
+    """The fields of the row that begins with a line; the lines that it also needs are put into `more`."""
+    if len(line) == LONGEST_LINE:
+        raise _MalformedError(f"a line of more than {LONGEST_LINE:,} characters")
+    if '"' not in line:
+        return line.rstrip("\r\n").split(",")
+    try:
+        return next(csv.reader((line,), strict=True))
+    except csv.Error:
+        return _row_with_long_fields(line, lines, more)
+
+
+def _row_with_long_fields(line: str, lines: _Lines, more: list[str]) -> list[str]:
+    row, place = [], 0
     while True:
         if line.startswith('"', place):
-            field, line, place = _quoted_field(lines, line, place + 1)
+            field, line, place = _quoted_field(line, place + 1, lines, more)
+            if line[place : place + 1] not in (",", "\r", "\n", ""):
+                raise _MalformedError("expected a comma or the end of the line behind a closing quote")
         else:
-            bare = _BARE.match(line, place)
-            assert bare is not None  # it may be empty
-            field, place = bare[0], bare.end()
+            end = line.find(",", place)
+            field = line[place:end] if end >= 0 else line[place:].rstrip("\r\n")
+            place += len(field)
         row.append(field)
         if line[place : place + 1] != ",":
-            break
+            return row
         place += 1
-    if line[place:].strip("\r\n"):
-        raise _MalformedError("expected a comma or the end of the line behind a closing quote")
-    return row
 
 
-def _quoted_field(lines: _Lines, line: str, place: int) -> tuple[str, str, int]:
+def _quoted_field(line: str, place: int, lines: _Lines, more: list[str]) -> tuple[str, str, int]:
     """A field behind its opening quote, the line where it ends, and the place behind its closing quote."""
     parts: list[str] = []
     size = 0
-    while (end := _TO_CLOSING_QUOTE.match(line, place)) is None:
+    while (end := _closing_quote(line, place)) is None:
         parts.append(line[place:])
         size += len(parts[-1])
-        following = next(lines, None)
-        if following is None or size > MAX_FIELD:
+        if size >= LONGEST_LINE or len(more) >= MOST_LINES or not (following := lines.next()):
             raise _MalformedError("a quote opens a field that is not closed")
+        more.append(following)
         line, place = following, 0
-    parts.append(line[place : end.end() - 1])
-    return "".join(parts).replace('""', '"'), line, end.end()
+    parts.append(line[place:end])
+    return "".join(parts).replace('""', '"'), line, end + 1
+
+
+def _closing_quote(line: str, place: int) -> int | None:
+    """Two quotes stand for one: of several that follow each other the last one closes, if it is left over."""
+    return next((run.end() - 1 for run in _QUOTES.finditer(line, place) if len(run[0]) % 2), None)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from stea_fast._util.atomic import replacing
-from stea_fast.formats import rdf, sssom, tabular
+from stea_fast.formats import arrow_tables, rdf, sssom, tabular
 from stea_fast.formats.result_rows import LinkRow, link_format_of, write_statements, write_table
-from stea_fast.formats.streams import compressing, reading, split_suffixes
+from stea_fast.formats.streams import compressing, lines, reading, split_suffixes
 from stea_fast.formats.terms import node_of_graph, unwrap
 from stea_fast.formats.triple_table import Problems
 
@@ -94,7 +94,7 @@ def _same_as(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link
 
 
 def _json_lines(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Link]:
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(lines(stream), start=1):
         if line.strip():
             place = f"{path}:{number}"
             try:
@@ -102,7 +102,7 @@ def _json_lines(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[L
                 ends, prob = (record["source"], record.get("target")), record.get("probability")
                 probability = None if prob is None else float(prob)
                 uncertain = record.get("status") == UNCERTAIN
-            except (ValueError, KeyError, AttributeError, TypeError):
+            except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError):
                 problems.add(place, 'expected an object with "source" and "target"')
                 continue
             if not uncertain and (names := _typed_names(ends, place, problems)):
@@ -110,19 +110,17 @@ def _json_lines(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[L
 
 
 def _arrow_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) -> Iterator[Link]:
-    table = tabular.read_arrow(stream, path, kind)
+    table = arrow_tables.read_table(stream, path, kind)
     places = tabular.find_columns(table.column_names, _ENDS)
     if places is None and table.num_columns != 2:
         raise ValueError(f"{path}: expected columns source and target; found {', '.join(table.column_names)}")
     prob = tabular.find_columns(table.column_names, [_PROBABILITY])
-    columns = [table.column(place).to_pylist() for place in [*(places or (0, 1)), *(prob or ())]]
-    status = table.column("status").to_pylist() if "status" in table.column_names else [""] * table.num_rows
-    for number, row in enumerate(zip(*columns, strict=True), start=1):
-        if status[number - 1] == UNCERTAIN:
-            continue
-        probability = row[2] if len(row) > 2 else None
-        if names := _typed_names(row[:2], f"{path}, row {number}", problems):
-            yield Link(number, *names, None if probability is None else float(probability))
+    columns = [arrow_tables.values(table.column(place), path) for place in [*(places or (0, 1)), *(prob or ())]]
+    status = tabular.find_columns(table.column_names, [("status",)])
+    statuses = repeat("") if status is None else arrow_tables.values(table.column(status[0]), path)
+    for number, (*row, status_of_row) in enumerate(zip(*columns, statuses, strict=False), start=1):
+        if status_of_row != UNCERTAIN and (names := _typed_names(row[:2], f"{path}, row {number}", problems)):
+            yield Link(number, *names, _number(row, [2]))
 
 
 def _typed_names(ends: Sequence[Any], place: str, problems: Problems) -> tuple[str, str] | None:
@@ -168,8 +166,8 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
             yield Link(line, unwrap(source), unwrap(target), _number(row, prob))
 
 
-def _number(row: Sequence[str], place: list[int] | None) -> float | None:
+def _number(row: Sequence[Any], place: list[int] | None) -> float | None:
     try:
         return None if place is None else float(row[place[0]])
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, TypeError, OverflowError):
         return None

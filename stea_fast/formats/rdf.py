@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from stea_fast.formats import terms
-from stea_fast.formats.streams import line_chunks
+from stea_fast.formats.literal_limits import CheckedXml, TurtleWithoutLongLiterals
+from stea_fast.formats.streams import CHUNK, LONGEST_LINE, LongLine, line_chunks
 from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
 
 _RDF_FORMATS = {"nt": "N_TRIPLES", "ttl": "TURTLE", "rdf": "RDF_XML"}
 _NOT_SIMPLE = (b'"', b"\r", b"\x0b", b"\x0c")  # literals, and what bytes.split() takes for a space but RDF does not
 # Web addresses of ordinary letters, one per line: certainly IRIs. For any other the library is asked.
 _ORDINARY = rb"<https?://[\w.-]+/(?:[\w.~:@!$&'()*+,;=/#-]|%[0-9A-Fa-f]{2})*>"
+_LITERAL_LINE = re.compile(rb"[ \t]*(?:<[^<>]*>|_:[^\s\"]+)[ \t]*<[^<>]*>[ \t]*\"")
+_TOO_LONG = "a literal of more than 16 MiB cannot be kept; leave literals out with literals='drop' (--literals drop)"
 _ORDINARY_IRIS = re.compile(rb"(?:" + _ORDINARY + rb"\n)*", re.ASCII)
 
 
@@ -23,11 +27,15 @@ def read(stream: IO[bytes], path: Path, fmt: str, problems: Problems, *, literal
     builder = TableBuilder(problems)
     parser = _Parser(builder, path, fmt, keep=literals == "keep")
     if fmt != "nt":
-        parser.parse(stream)
+        parser.parse(parser.checked(stream))
         return builder.build(terms.name_of_token)
     terms.oxigraph()  # without it no line is read, so that what is read does not depend on the lines
     line = 1
     for chunk in line_chunks(stream):
+        if isinstance(chunk, LongLine):
+            parser.pass_over(chunk, line)
+            line += 1
+            continue
         if not _add_simple_lines(chunk, builder):
             parser.parse(chunk, line)
         line += chunk.count(b"\n")
@@ -85,6 +93,21 @@ class _Parser:
     def __init__(self, builder: TableBuilder, path: Path, fmt: str, *, keep: bool) -> None:
         self.builder, self.path, self.fmt, self.keep = builder, path, fmt, keep
 
+    def checked(self, stream: IO[bytes]) -> IO[bytes]:
+        """The stream without what the library cannot hold."""
+        if self.fmt == "rdf":
+            return io.BufferedReader(CheckedXml(stream, self.path, keep=self.keep), CHUNK)
+        return stream if self.keep else io.BufferedReader(TurtleWithoutLongLiterals(stream), CHUNK)
+
+    def pass_over(self, line: LongLine, number: int) -> None:
+        """Count a line of N-Triples that is too long as a literal that is left out, or else as a problem."""
+        if self.keep:
+            raise ValueError(f"{self.path}:{number}: {_TOO_LONG}")
+        if _LITERAL_LINE.match(line):
+            self.builder.problems.dropped_literals += 1
+        else:
+            self.builder.problems.add(f"{self.path}:{number}", f"a line of more than {LONGEST_LINE:,} bytes")
+
     def parse(self, source: bytes | IO[bytes], first_line: int = 1) -> None:
         """Add all triples. Errors are noted with their line, and reading goes on behind them where it can."""
         ox = terms.oxigraph()
@@ -98,6 +121,8 @@ class _Parser:
                 if self.fmt == "rdf":  # nothing of XML can be understood behind an error
                     raise ValueError(f"{place}: {error.msg}") from None
                 self.builder.problems.add(place, error.msg)
+            except MemoryError:  # the library's own limit
+                raise ValueError(f"{self.path}: {_TOO_LONG}") from None
 
     def _add_all(self, quads: Iterator[Any], ox: Any) -> None:
         add, literal, triple = self.builder.add, ox.Literal, ox.Triple

@@ -15,6 +15,8 @@ from stea_fast.formats.triple_table import MissingExtraError
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSIONS = (".gz", ".zst")
 CHUNK = 1 << 18  # bytes; small enough that what a chunk becomes stays in the cache
+LONGEST_LINE = (1 << 24) - CHUNK  # bytes; with a chunk before it no more than the RDF library takes
+_PACKED = 1 << 10  # bytes of zstd at a time: each of them may unpack to 32 KiB
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
                 with gzip.open(raw) as stream:
                     yield stream  # type: ignore[misc]
             elif magic == ZSTD:
-                yield io.BufferedReader(_ZstdFrames(raw))
+                yield io.BufferedReader(_ZstdFrames(raw), CHUNK)
             else:
                 yield raw
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -59,10 +61,40 @@ def split_suffixes(path: Path) -> tuple[str, str]:
     return Path(path.stem if compression else path.name).suffix.lower(), compression
 
 
+class LongLine(bytes):
+    """The beginning of a line of more than `LONGEST_LINE` bytes, the rest of which was read past."""
+
+
+def lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines with their ends, or a `LongLine`. The last line may lack its end."""
+    while line := stream.readline(LONGEST_LINE):
+        yield line if _is_whole(line) else _read_past(stream, line)
+
+
 def line_chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """The stream in pieces of whole lines. The last line may lack its end."""
+    """The stream in pieces of whole lines, or a `LongLine`. The last line may lack its end."""
     while chunk := stream.read(CHUNK):
-        yield chunk if chunk.endswith(b"\n") else chunk + stream.readline()
+        if chunk.endswith(b"\n"):
+            yield chunk
+            continue
+        rest = stream.readline(LONGEST_LINE)
+        if _is_whole(rest):
+            yield chunk + rest
+            continue
+        begin = chunk.rfind(b"\n") + 1
+        if begin:
+            yield chunk[:begin]
+        yield _read_past(stream, chunk[begin:] + rest)
+
+
+def _is_whole(line: bytes) -> bool:
+    return len(line) < LONGEST_LINE or line.endswith(b"\n")
+
+
+def _read_past(stream: IO[bytes], begin: bytes) -> LongLine:
+    while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+    return LongLine(begin)
 
 
 class _ZstdFrames(io.RawIOBase):
@@ -72,25 +104,26 @@ class _ZstdFrames(io.RawIOBase):
         self.raw = raw
         self.library = _zstandard()
         self.frame: Any = None
-        self.packed = self.unpacked = b""
+        self.packed = b""
+        self.unpacked, self.place = b"", 0  # what of it has been read: cutting it off again and again would copy it
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self.unpacked:
-            self.packed = self.packed or self.raw.read(CHUNK)
+        while self.place == len(self.unpacked):
+            self.packed = self.packed or self.raw.read(_PACKED)
             if not self.packed:
                 if self.frame is not None and not self.frame.eof:
                     raise EOFError("it ends before the end of its last frame")
                 return 0
             if self.frame is None or self.frame.eof:
                 self.frame = self.library.ZstdDecompressor().decompressobj()
-            self.unpacked = self.frame.decompress(self.packed)
+            self.unpacked, self.place = self.frame.decompress(self.packed), 0
             self.packed = self.frame.unused_data if self.frame.eof else b""
-        size = min(len(buffer), len(self.unpacked))
-        buffer[:size] = self.unpacked[:size]
-        self.unpacked = self.unpacked[size:]
+        size = min(len(buffer), len(self.unpacked) - self.place)
+        buffer[:size] = self.unpacked[self.place : self.place + size]
+        self.place += size
         return size
 
 

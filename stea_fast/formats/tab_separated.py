@@ -31,7 +31,7 @@ def read_strings(path: Path, width: int) -> list[list[str]]:
     if any(len(row) != width or "" in row for row in rows):
         for number, line in _numbered_lines(path):
             if line.count("\t") != width - 1 or "" in line.split("\t"):
-                raise ValueError(f"{path}:{number}: expected {width} tab-separated names, got {line!r}")
+                raise ValueError(f"{path}:{number}: expected {width} tab-separated names, got {line!r:.100}")
     return rows
 
 
@@ -49,9 +49,9 @@ def read_names(path: Path) -> dict[int, str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """All lines of a file of UTF-8 without their ends."""
+    """All lines without their ends, blank ones too."""
     lines = _lines(path)
-    return lines if lines[-1] else lines[:-1]
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def line_of_row(path: Path, row: int) -> int:
@@ -64,7 +64,7 @@ def _read_integers_by_line(path: Path, width: int) -> np.ndarray:
     for number, line in _numbered_lines(path):
         row = [_integer(field) for field in line.split("\t")]
         if len(row) != width or None in row:
-            raise ValueError(f"{path}:{number}: expected {width} tab-separated integers, got {line!r}")
+            raise ValueError(f"{path}:{number}: expected {width} tab-separated integers, got {line!r:.100}")
         rows.append(row)
     return np.array(rows, dtype=np.int64).reshape(-1, width)
 
@@ -75,7 +75,7 @@ def _explain_names(path: Path) -> None:
     for number, line in _numbered_lines(path):
         ident = _integer(line.partition("\t")[0])
         if ident is None:
-            raise ValueError(f"{path}:{number}: expected an integer id, a tab and a name, got {line!r}")
+            raise ValueError(f"{path}:{number}: expected an integer id, a tab and a name, got {line!r:.100}")
         if ident in seen:
             raise ValueError(f"{path}:{number}: id {ident} is listed twice")
         seen.add(ident)

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from stea_fast.formats import comma_separated
+from stea_fast.formats import arrow_tables, comma_separated
+from stea_fast.formats.streams import LONGEST_LINE, LongLine, lines
 from stea_fast.formats.terms import NAMESPACE, unmistakable, unwrap, wrap
-from stea_fast.formats.triple_table import MissingExtraError, Problems, TableBuilder, TripleTable
+from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
 
 Row = tuple[int, list[str]]
 
@@ -72,7 +73,10 @@ def text_rows(stream: IO[bytes], path: Path, fmt: str, problems: Problems) -> It
 
 
 def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row]:
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(lines(stream), start=1):
+        if isinstance(raw, LongLine):
+            problems.add(f"{path}:{number}", f"a line of more than {LONGEST_LINE:,} bytes")
+            continue
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -84,35 +88,17 @@ def _tsv_rows(stream: IO[bytes], path: Path, problems: Problems) -> Iterator[Row
 
 
 def _arrow_columns(stream: IO[bytes], path: Path, fmt: str) -> list[list[bytes]]:
-    table = read_arrow(stream, path, fmt)
+    table = arrow_tables.read_table(stream, path, fmt)
     places = find_columns(table.column_names, _COLUMN_NAMES)
     if places is None and table.num_columns != 3:
         raise ValueError(
             f"{path}: expected columns {', '.join(HEADER)}, or three columns; found {', '.join(table.column_names)}"
         )
     columns = [table.column(place) for place in places or (0, 1, 2)]
-    if any(column.null_count for column in columns):
+    names = [arrow_tables.values(column, path, lambda value: str(value).encode()) for column in columns]
+    if any(None in column for column in names):
         raise ValueError(f"{path}: names must not be null")
-    return [[str(name).encode() for name in column.to_pylist()] for column in columns]
-
-
-def read_arrow(stream: IO[bytes], path: Path, fmt: str) -> Any:
-    """A Parquet or Arrow file as a pyarrow.Table."""
-    arrow = _arrow()
-    try:
-        content = io.BytesIO(stream.read())
-        return arrow.parquet.read_table(content) if fmt == "parquet" else arrow.feather.read_table(content)
-    except (arrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is not a readable {fmt} file: {error}") from None
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow.feather
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise MissingExtraError("Parquet and Arrow", "tables") from None
-    return pyarrow
+    return names
 
 
 def write(table: TripleTable, stream: IO[bytes], fmt: str, *, spreadsheet_safe: bool = False) -> None:
@@ -146,7 +132,7 @@ def write_arrow(
     stream: IO[bytes], fmt: str, columns: dict[str, Sequence[object]], metadata: dict[str, str] | None = None
 ) -> None:
     """Columns as a Parquet or Arrow file, with metadata of the whole table."""
-    arrow = _arrow()
+    arrow = arrow_tables.library()
     table = arrow.table({name: arrow.array(values) for name, values in columns.items()}, metadata=metadata)
     if fmt == "parquet":
         arrow.parquet.write_table(table, stream)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast import _backends
 from stea_fast._util import validate
+from stea_fast._util.sparse import are_offsets
 from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
@@ -104,7 +105,7 @@ def _check_beliefs(beliefs: Beliefs, name: str, source: KG, target: KG) -> None:
         if found != dtype:
             raise TypeError(f"{name}.{part} must be an array of {np.dtype(dtype)}, got {found}")
     indptr, targets, weights = beliefs.indptr, beliefs.targets, beliefs.weights
-    if indptr.shape != (source.num_entities + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+    if indptr.shape != (source.num_entities + 1,) or not are_offsets(indptr, source.num_entities, int(indptr[-1])):
         raise ValueError(f"{name}.indptr must be {source.num_entities + 1} increasing offsets from 0")
     if targets.shape != (indptr[-1],) or weights.shape != targets.shape:
         raise ValueError(f"{name} must have {indptr[-1]} targets and weights, got {targets.shape} and {weights.shape}")

@@ -9,6 +9,9 @@ others. With c(r, r') the number of times that r and r' can be paired off at see
 the prior of an unseen pair is P(r ⊆ r') = c²/((n(r) + 1)·(n(r') + 1)) / (1 + den(r)), where n counts the edges of a
 relation at seeds, and den the statements of r by which it could have been seen: the more there are, the less is
 left of the prior. Counts of a relation and of its inverse are added up.
+
+A seed with hundreds of relations on both sides says of none of them which other one it is, and would cost memory by the
+square of their number: seeds at which most relations meet are left out of c first, as `_telling` says.
 """
 
 from __future__ import annotations
@@ -20,28 +23,61 @@ from stea_fast._util.sparse import rows_of
 from stea_fast.data.graph import KG
 from stea_fast.types import RelationAlignment
 
+Counts = tuple[np.ndarray, np.ndarray]  # the relations of one entity, and how many edges of each it has
+
+# Far beyond what real graphs have: 3,080 pairs at one seed and 190,080 in all are the most of ContEA and DBP15K.
+MOST_PAIRS_AT_A_SEED = 1 << 16
+MOST_PAIRS = 1 << 22
+_BLOCK = 1 << 20  # pairs that are collected before equal ones are added up
+
 
 def affinity_at_seeds(kg1: KG, kg2: KG, seeds: np.ndarray) -> csr_array:
     """float32 [2R1, 2R2]: c²/((n(r) + 1)·(n(r') + 1)) for the relations of both graphs that meet at seeds."""
     counts = [_edges_at(kg, seeds[:, side]) for side, kg in enumerate((kg1, kg2))]
-    rows, columns, least = [], [], []
-    for (r, n), (r2, n2) in zip(*counts, strict=True):
-        rows.append(np.repeat(r, len(r2)))
-        columns.append(np.tile(r2, len(r)))
-        least.append(np.minimum(n[:, None], n2[None, :]).ravel())
     sizes = 2 * kg1.num_relations, 2 * kg2.num_relations
-    r, r2, values = (_joined(parts) for parts in (rows, columns, least))
-    # r and r' say the same of each other as their inverses do.
-    inverse, inverse2 = (r + kg1.num_relations) % sizes[0], (r2 + kg2.num_relations) % sizes[1]
-    places = np.concatenate([r, inverse]), np.concatenate([r2, inverse2])
-    together = csr_array(coo_array((np.tile(values, 2), places), shape=sizes))
+    together = _met_together(list(zip(*counts, strict=True)), sizes)
     totals = [_totals(at, size) + 1.0 for at, size in zip(counts, sizes, strict=True)]
     shares = together.data.astype(np.float64) ** 2
     shares /= totals[0][rows_of(together.indptr)] * totals[1][together.indices]
     return csr_array((shares.astype(np.float32), together.indices, together.indptr), shape=sizes)
 
 
-def _totals(at: list[tuple[np.ndarray, np.ndarray]], size: int) -> np.ndarray:
+def _met_together(seeds: list[tuple[Counts, Counts]], sizes: tuple[int, int]) -> csr_array:
+    """int64 [2R1, 2R2]: c(r, r'), with the inverses that say the same of each other."""
+    total = csr_array(sizes, dtype=np.int64)
+    pending: list[tuple[Counts, Counts]] = []
+    size = 0
+    for seed in _telling(seeds):
+        pending.append(seed)
+        size += _num_pairs(seed)
+        if size >= _BLOCK:
+            total = total + _paired_off(pending, sizes)
+            pending, size = [], 0
+            if total.nnz >= MOST_PAIRS:  # what is left are the seeds with most relations
+                break
+    return csr_array(total + _paired_off(pending, sizes))
+
+
+def _telling(seeds: list[tuple[Counts, Counts]]) -> list[tuple[Counts, Counts]]:
+    """The seeds that say most first: fewest pairs of relations; without those that hardly say anything."""
+    return sorted((seed for seed in seeds if _num_pairs(seed) <= MOST_PAIRS_AT_A_SEED), key=_num_pairs)
+
+
+def _num_pairs(seed: tuple[Counts, Counts]) -> int:
+    return len(seed[0][0]) * len(seed[1][0])
+
+
+def _paired_off(seeds: list[tuple[Counts, Counts]], sizes: tuple[int, int]) -> csr_array:
+    """int64 [2R1, 2R2]: the c(r, r') of some seeds."""
+    r = _joined([np.repeat(r, len(r2)) for (r, _), (r2, _) in seeds])
+    r2 = _joined([np.tile(r2, len(r)) for (r, _), (r2, _) in seeds])
+    least = _joined([np.minimum(n[:, None], n2[None, :]).ravel() for (_, n), (_, n2) in seeds])
+    inverse, inverse2 = (r + sizes[0] // 2) % sizes[0], (r2 + sizes[1] // 2) % sizes[1]
+    places = np.concatenate([r, inverse]), np.concatenate([r2, inverse2])
+    return csr_array(coo_array((np.tile(least, 2), places), shape=sizes))
+
+
+def _totals(at: list[Counts], size: int) -> np.ndarray:
     """float64 [2R]: the edges of every relation and of its inverse at the entities."""
     edges = np.bincount(_joined([r for r, _ in at]), _joined([n for _, n in at]), minlength=size)
     return edges + np.roll(edges, size // 2)
@@ -51,7 +87,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
-def _edges_at(kg: KG, entities: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def _edges_at(kg: KG, entities: np.ndarray) -> list[Counts]:
     """The relations of every entity, and how many edges of each it has."""
     return [np.unique(kg.edges_of(entity)[:, 1], return_counts=True) for entity in entities.tolist()]
 

@@ -95,6 +95,17 @@ def test_a_malformed_line_is_reported_and_strict_stops_there(folder, capsys):
     assert "a.nt:61: " in fails(capsys, 1, *align(folder), "--strict")
 
 
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("Unable to allocate 9.00 TiB")])
+def test_too_little_memory_is_one_line_with_advice_and_a_code_of_its_own(folder, capsys, monkeypatch, error):
+    def exhausted(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("stea_fast.cli.commands.align.align", exhausted)
+    line = fails(capsys, 6, *align(folder))
+    assert "not enough memory" in line and str(error) in line and "--literals drop" in line
+    assert (folder / "links.tsv").read_text() == "earlier output"
+
+
 def test_a_wrong_command_line_is_told_apart(folder, capsys):
     assert "--seeds is missing" in fails(
         capsys, 2, "align", str(folder / "a.nt"), str(folder / "b.nt"), "--out", "x.tsv"

@@ -254,16 +254,6 @@ def test_a_damaged_folder_is_an_error_that_names_it(kg, tmp_path, file, content,
     assert str(tmp_path / "graph") in str(caught.value)
 
 
-@pytest.mark.parametrize("edge", [(5, 0), (0, 4), (-1, 0), (0, -1)])
-def test_edges_that_lead_outside_the_graph_are_damage(kg, tmp_path, edge):
-    kg.save(tmp_path / "graph")
-    edges = kg.edges.copy()
-    edges[4] = edge
-    np.save(tmp_path / "graph" / "edges.npy", edges)
-    with pytest.raises(ValueError, match="damaged"):
-        KG.load(tmp_path / "graph")
-
-
 @pytest.mark.parametrize(
     ("triples", "options", "error", "message"),
     [

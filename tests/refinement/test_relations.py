@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_array, csr_array, csr_matrix
+from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, csr_matrix
 
 import stea_fast as sf
 from stea_fast import _backends
@@ -154,6 +154,16 @@ def test_counts_of_row_blocks_add_up_to_the_whole_exactly(backend, cuts):
         assert merged.scale_bits == whole.scale_bits and len(whole.keys) > 20
 
 
+def test_of_too_many_pairs_of_relations_those_that_count_most_are_kept(backend, monkeypatch):
+    pair = sf.synthetic_pair(90, 2, num_relations=6)
+    count = partial(_backends.resolve(backend).relation_counts, pair.kg1, pair.kg2, soft_beliefs(pair)[0], rows=(0, 90))
+    whole = count()
+    monkeypatch.setattr("stea_fast._backends.counts.MOST_PAIRS", 10)
+    few = count()
+    assert len(few.keys) == 10 and (np.diff(few.keys) > 0).all()
+    assert sorted(few.num) == sorted(whole.num)[-10:]
+
+
 def test_dense_and_sparse_matrices_make_the_same_alignment():
     dense = np.array([[0.5, 0.0, 0.0, 0.1], [0.0, 0.1, 0.5, 0.0]])
     for convert in (np.asarray, np.ndarray.tolist, csr_array, csr_matrix, coo_array):
@@ -214,6 +224,35 @@ def test_an_unusable_given_alignment_is_an_error(sub12, sub21, default, error, m
         RelationAlignment(sub12, sub21, default)
 
 
+WRAPPING = np.array([0, 2**63 - 1, -(2**63), 1])  # every difference is positive in 64 bits
+
+
+@pytest.mark.parametrize("kind", [csr_array, csc_array, bsr_array])
+@pytest.mark.parametrize(
+    ("part", "values", "message"),
+    [
+        ("indices", np.array([0, 3, 1]), r"sub12\.indices holds 3, but there are only 3"),
+        ("indices", np.array([0, -1, 1]), r"sub12\.indices holds -1"),
+        ("indptr", np.array([0, 2, 1, 3]), r"sub12\.indptr must be 4 increasing offsets"),
+        ("indptr", np.array([0, 1, 2, 9]), r"sub12\.indptr must be 4 increasing offsets"),
+        ("indptr", np.array([1, 1, 2, 3]), r"sub12\.indptr must be 4 increasing offsets"),
+        ("indptr", WRAPPING, r"sub12\.indptr must be 4 increasing offsets"),
+    ],
+)
+def test_a_sparse_matrix_that_leads_outside_itself_is_an_error(kind, part, values, message):
+    matrix = kind(np.eye(3, dtype=np.float32) / 2)
+    setattr(matrix, part, values)
+    with pytest.raises(ValueError, match=message):
+        RelationAlignment(matrix, np.zeros((3, 3)))
+
+
+def test_places_outside_a_matrix_of_places_are_an_error():
+    matrix = coo_array(np.eye(3, dtype=np.float32) / 2)
+    matrix.coords = (np.array([0, 1, 2]), np.array([0, 1, 3]))
+    with pytest.raises(ValueError, match=r"sub12\.col holds 3, but there are only 3"):
+        RelationAlignment(matrix, np.zeros((3, 3)))
+
+
 def changed(**parts: object) -> Beliefs:
     arrays = {"indptr": BELIEFS1.indptr, "targets": BELIEFS1.targets, "weights": BELIEFS1.weights}
     return Beliefs(**{**arrays, **parts})
@@ -228,6 +267,12 @@ def changed(**parts: object) -> Beliefs:
         (changed(targets=np.arange(5)), {}, TypeError, r"beliefs1\.targets .* int32, got int64"),
         (changed(indptr=np.array([0, 1, 2, 3, 5])), {}, ValueError, r"beliefs1\.indptr must be 6"),
         (changed(indptr=np.array([0, 9, 2, 3, 5, 5])), {}, ValueError, r"beliefs1\.indptr .* increasing"),
+        (
+            changed(indptr=np.array([0, 2**63 - 1, -(2**63), -1, 2, 5])),
+            {},
+            ValueError,
+            r"beliefs1\.indptr .* increasing",
+        ),
         (changed(weights=np.full(5, 1.5, np.float32)), {}, ValueError, r"beliefs1\.weights"),
         (changed(weights=np.full(5, np.nan, np.float32)), {}, ValueError, r"beliefs1\.weights"),
         (None, {}, TypeError, r"beliefs1\.indptr"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import stea_fast as sf
+from stea_fast.refinement import start
 from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 
 NONE = np.full((6, 3), -1, dtype=np.int32)
@@ -22,6 +24,26 @@ def test_relations_that_meet_at_a_seed_have_something_in_common():
     np.testing.assert_array_equal(found[2:, 2:], found[:2, :2])  # and so have their inverses
     assert (found[2:, :2] == 0).all() and (found[:2, 2:] == 0).all()
     assert affinity_at_seeds(kg, kg, np.zeros((0, 2), dtype=np.int64)).nnz == 0
+
+
+def test_an_entity_with_thousands_of_relations_costs_no_memory_by_their_square():
+    hub = sf.KG([[0, relation, relation + 1] for relation in range(2000)])
+    tracemalloc.start()
+    found = affinity_at_seeds(hub, hub, np.array([[0, 0], [1, 1]]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+    assert found.toarray()[0, 0] > 0  # what the other seed says is kept
+
+
+def test_the_seeds_with_fewest_relations_come_first_where_pairs_of_relations_are_too_many(monkeypatch):
+    kg = sf.KG([[0, 0, 1], [2, 1, 3], [2, 2, 4], [2, 3, 5]])
+    seeds = np.array([[2, 2], [0, 0]])
+    whole = affinity_at_seeds(kg, kg, seeds)
+    monkeypatch.setattr(start, "_BLOCK", 1)
+    assert (affinity_at_seeds(kg, kg, seeds) != whole).nnz == 0  # in blocks or at once
+    monkeypatch.setattr(start, "MOST_PAIRS", 2)
+    assert affinity_at_seeds(kg, kg, seeds).nnz == 2  # relation 0 with itself, and its inverse
 
 
 def test_what_has_been_seen_needs_no_prior_and_the_more_could_have_been_seen_the_less_is_left():

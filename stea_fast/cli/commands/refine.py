@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stea_fast._util.npy import read_npy
 from stea_fast.alignment.api import decided
 from stea_fast.alignment.calibration import by_prior
 from stea_fast.cli import inputs
@@ -122,10 +123,7 @@ def _from_embeddings(arguments: argparse.Namespace, graphs: tuple[KG, KG]) -> To
 
 def _rows_by_entity(path: Path, names: Path, kg: KG) -> np.ndarray:
     """float32 [num_entities, d]: the matrix in the order of the graph's entities."""
-    try:
-        matrix = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{path} is not a .npy file of numbers: {error}") from None
+    matrix = read_npy(path)
     listed = read_lines(names)
     if matrix.ndim != 2 or len(matrix) != len(listed):
         raise ValueError(f"{path} must have a row for each of the {len(listed):,} lines of {names}, got {matrix.shape}")
