@@ -39,7 +39,7 @@ def pack_result(result: SelfTrainingResult) -> PackedResult:
 
 def unpack_result(held: PackedResult, history: list[Round], encoder: Encoder, pair: Pair) -> SelfTrainingResult:
     """The result of a run whose encoder is in its last state; equal to the bit to the one that was packed."""
-    embeddings = _Embeddings(encoder, pair)
+    embeddings: Any = _Embeddings(encoder, pair)
     *parts, means = held.plain
     score = _Scores(embeddings, unpacked(means, held.arrays, {}))
     left_out = {"score": score, "_kgs": (pair.kg1, pair.kg2)}

@@ -93,7 +93,7 @@ class SelfTrainingResult:
     pair_probs: Any
     candidates: TopK
     refinement: Refinement | None
-    embeddings: WhenAsked = WhenAsked()
+    embeddings: tuple[Any, Any] = WhenAsked()  # type: ignore[assignment]
 
     @property
     def forward(self) -> Any:

@@ -146,6 +146,13 @@ def test_ids_that_are_counted_on_from_the_other_graph_get_a_hint():
     assert "subtract" not in str(plain.value)
 
 
+def test_the_files_of_a_published_dataset_are_recognised_and_its_loaded_pair_is_not(data_folder, dbp15k):
+    folder = data_folder / "dbp15k_zh_en"
+    raw = [sf.KG(np.loadtxt(folder / f"triples_{number}", dtype=np.int64)) for number in (1, 2)]
+    assert are_in_one_space(*raw)
+    assert not are_in_one_space(dbp15k.kg1, dbp15k.kg2)
+
+
 # --- never mistaken ---
 
 
