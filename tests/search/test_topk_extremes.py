@@ -1,6 +1,8 @@
-"""Scores far below zero and vectors near the smallest floats: every engine gives the same, and nothing is lost."""
+"""Scores far below zero, vectors near the smallest floats, and what no bit may depend on."""
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +22,15 @@ def test_partition_sums_of_strongly_negative_scores(engine, columns):
     scores = -((emb1[:, None] - emb2) ** 2).sum(axis=2)
     np.testing.assert_allclose(found.log_partition[0], log_sum_exp(scores), rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(found.log_partition[1], log_sum_exp(scores.T), rtol=1e-5, atol=1e-4)
+
+
+def test_no_bit_depends_on_whether_torch_is_loaded(monkeypatch):
+    pytest.importorskip("torch")
+    emb1, emb2 = np.random.default_rng(0).standard_normal((2, 100, 400))
+    beside_torch = sf.topk(emb1, emb2, beta=3.0, engine="native").log_partition
+    monkeypatch.delitem(sys.modules, "torch")
+    for found, expected in zip(beside_torch, sf.topk(emb1, emb2, beta=3.0, engine="native").log_partition, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("smallest", [1e-42, 1e-30, 1e-155, 1e-310])
