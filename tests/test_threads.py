@@ -41,6 +41,26 @@ assert refine(3).tolist() == expected
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+@pytest.mark.parametrize("engine", ["native", "numba"])
+def test_a_fork_searches_as_its_parent_did(engine):
+    """Numba's parallel loops would end the child where they run on GNU's OpenMP."""
+    python(
+        f"""
+from stea_fast import topk
+emb1, emb2 = demo.encode(pair)
+def search():
+    return topk(emb1, emb2, beta=2.0, engine="{engine}", n_threads=3).log_partition[0].tolist()
+expected = search()
+child = os.fork()
+if child == 0:
+    os._exit(0 if search() == expected else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert search() == expected
+"""
+    )
+
+
 def test_a_process_ends_while_threads_wait():
     python("")
 
