@@ -8,6 +8,7 @@
 #include "../kernels/cpu/parallel_rows.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
+#include "gil.h"
 #include "topk_functions.h"
 
 namespace stea {
@@ -17,14 +18,11 @@ namespace {
 template <typename Kernel>
 void run_released(const std::string& tier, int n_threads, Kernel&& kernel) {
     expect(n_threads >= 1, "n_threads must be at least 1, not " + std::to_string(n_threads));
-    const auto poll = [] {
-        const py::gil_scoped_acquire locked;
-        return PyErr_CheckSignals() != 0;
-    };
-    const RunOptions options{find_tier(tier), n_threads, poll};
+    const Tier& chosen = find_tier(tier);
     try {
-        const py::gil_scoped_release released;
-        kernel(options);
+        ReleasedGil released;
+        const auto poll = [&released] { return released.ask([] { return PyErr_CheckSignals() != 0; }); };
+        kernel(RunOptions{chosen, n_threads, poll});
     } catch (const Interrupted&) {
         throw py::error_already_set();
     }
@@ -36,7 +34,7 @@ RelationTable make_relation_table(const SparseArrays& sub12, const SparseArrays&
     const RelationSide side2{fun2.data(), fun2.size()};
     const SparseView view12 = sub12.view(side1.size, "sub12");
     const SparseView view21 = sub21.view(side2.size, "sub21");
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     return RelationTable(view12, view21, side1, side2, fallback);
 }
 

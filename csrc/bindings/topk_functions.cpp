@@ -6,6 +6,7 @@
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/topk.h"
 #include "arrays.h"
+#include "gil.h"
 
 namespace stea {
 namespace {
@@ -81,7 +82,7 @@ void topk_merge(const BlockArrays& block, int64_t first_row, int64_t first_colum
     const PoolView row_view = rows.view(view.rows, row_keep);
     const PoolView column_view = columns.view(view.columns, column_keep);
     const TopkOptions options = options_of(n_threads, tier);
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     merge_block(view, row_view, column_view, options);
 }
 
@@ -100,7 +101,7 @@ void topk_partition(const BlockArrays& block, const py::tuple& row_pools, const 
     const PartitionView rows{row_sums.mutable_data(), row_anchor.mutable_data()};
     const PartitionView columns{column_sums.mutable_data(), column_anchor.mutable_data()};
     const TopkOptions options = options_of(n_threads, tier);
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     add_to_partition(view, row_pool, column_pool, rows, columns, beta, options);
 }
 
@@ -108,7 +109,7 @@ void topk_sort(const py::tuple& pools, int64_t keep, int n_threads) {
     PoolArrays arrays(pools);
     const int64_t lines = arrays.sizes.size();
     const PoolView view = arrays.view(lines, keep);
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     sort_pools(view, lines, n_threads);
 }
 
@@ -121,7 +122,7 @@ Array<double> topk_products(const Array<Number>& queries, const Array<Number>& k
     Array<double> out({indices.shape(0), indices.shape(1)});
     double* products = out.mutable_data();
     const TopkOptions options = options_of(n_threads, tier);
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     exact_products(queries.data(), keys.data(), queries.shape(0), queries.shape(1), indices.data(), indices.shape(1),
                    distance, products, options);
     return out;
