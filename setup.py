@@ -58,6 +58,7 @@ def core_extension():
         [
             "csrc/bindings/core_module.cpp",
             "csrc/bindings/topk_functions.cpp",
+            "csrc/kernels/cpu/checks.cpp",
             "csrc/kernels/cpu/containment.cpp",
             "csrc/kernels/cpu/crew.cpp",
             "csrc/kernels/cpu/isa.cpp",
