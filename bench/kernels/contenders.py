@@ -42,7 +42,7 @@ def table_and_evidence(case: Case, backend: str, n_threads: int) -> Call:
 
 
 def evidence_of_tier(case: Case, tier: str, n_threads: int) -> Call:
-    """The native kernel of one instruction-set tier, whatever STEA_TIER says: every statement a witness, none counted."""
+    """The native kernel of one instruction-set tier, whatever STEA_TIER says; every statement is a witness."""
     from stea_fast import _core
 
     table = ready_strengths(case, "native")
@@ -52,8 +52,8 @@ def evidence_of_tier(case: Case, tier: str, n_threads: int) -> Call:
         for side in case.sides:
             held = side.beliefs
             _core.evidence(
-                graphs[side.source], graphs[side.target], side.indices, (held.indptr, held.targets, held.weights), table,
-                side.forward, 0, side.source.num_entities, n_threads, tier, False, False,
+                graphs[side.source], graphs[side.target], side.indices, tuple(held), table, side.forward,
+                0, side.source.num_entities, n_threads, tier, False, False,
             )  # fmt: skip
 
     return call

@@ -119,7 +119,7 @@ py::tuple proposals(const Graph& source, const Graph& target, const BeliefsArray
     const Sides sides = sides_of(source, target, relations, source_is_graph1);
     const RowRange rows = row_range(row_begin, row_end, source.num_entities());
     const BeliefsView held = beliefs.view(source, target);
-    expect(k >= 0, "k must not be negative");
+    expect(0 <= k && k <= INT32_MAX, "k must be in [0, 2^31), not " + std::to_string(k));
     Array<int32_t> indices({rows.end - rows.begin, k});
     Array<float> evidence({rows.end - rows.begin, k});
     const ProposalArgs args{sides.source,
@@ -175,8 +175,8 @@ py::tuple containment(const Array<int64_t>& keys, const Array<int64_t>& num, con
     Array<int64_t> indptr(2 * den.size() + 1);
     Array<int32_t> columns(2 * count);
     Array<float> probs(2 * count);
-    fill_containment({keys.data(), data_of(num, "num", count), den.data(), count, num_relations, num_target_relations,
-                      std::ldexp(1.0, -scale_bits), smoothing, prior},
+    fill_containment({pairs, data_of(num, "num", count), data_of(den, "den", num_relations), count, num_relations,
+                      num_target_relations, std::ldexp(1.0, -scale_bits), smoothing, prior},
                      {indptr.mutable_data(), columns.mutable_data(), probs.mutable_data()});
     return py::make_tuple(indptr, columns, probs);
 }

@@ -1,0 +1,1 @@
+"""Attacks on the package that are too long for the tests."""
