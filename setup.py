@@ -2,6 +2,7 @@
 
 `STEA_REQUIRE_NATIVE=1` (set by release builds) turns a failed native build into an error. Without it the
 package installs all the same and runs on its Numba backend. `STEA_CUDA=auto|on|off` is in build_cuda.py.
+`STEA_SANITIZE=address,undefined` or `thread` builds the native module for bench/hardening/sanitize.py.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ REQUIRE_NATIVE = os.environ.get("STEA_REQUIRE_NATIVE", "0") not in ("", "0")
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
 # -ffp-contract=off: with fused multiply-add the tiers would differ in the last bits.
 CFLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-psabi"]
+SANITIZERS = os.environ.get("STEA_SANITIZE", "")
+if SANITIZERS:  # the last -O counts; pybind11's classes have no type information that "vptr" could compare
+    CFLAGS += ["-O1", "-g1", "-fno-omit-frame-pointer"]
+    CFLAGS += [f"-fsanitize={SANITIZERS}", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"]
 HEADERS = sorted(str(path) for pattern in ("*.h", "*.inl", "*.cuh", "*.cu") for path in Path("csrc").rglob(pattern))
 
 
@@ -64,6 +69,7 @@ def core_extension():
             "csrc/bindings/core_module.cpp",
             "csrc/bindings/int8_functions.cpp",
             "csrc/bindings/topk_functions.cpp",
+            "csrc/kernels/cpu/checks.cpp",
             "csrc/kernels/cpu/containment.cpp",
             "csrc/kernels/cpu/crew.cpp",
             "csrc/kernels/cpu/int8_lines.cpp",
@@ -80,7 +86,7 @@ def core_extension():
         depends=HEADERS,
         define_macros=[("STEA_HAVE_AVX2", None)] if IS_X86 else [],
         extra_compile_args=CFLAGS,
-        extra_link_args=["-pthread"],
+        extra_link_args=["-pthread", *([f"-fsanitize={SANITIZERS}"] if SANITIZERS else [])],
         optional=not REQUIRE_NATIVE,
     )
 

@@ -1,11 +1,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-_Graph = tuple[np.ndarray, ...]
 _Beliefs = tuple[np.ndarray, ...]
 _Sparse = tuple[np.ndarray, ...]
 _Block = tuple[np.ndarray, ...]
 _Pools = tuple[np.ndarray, ...]
+
+class Graph:
+    def __init__(self, indptr: NDArray[np.int64], edges: NDArray[np.int32]) -> None: ...
 
 class RelationTable:
     def __init__(
@@ -18,8 +20,8 @@ class RelationTable:
     ) -> None: ...
 
 def evidence(
-    source: _Graph,
-    target: _Graph,
+    source: Graph,
+    target: Graph,
     candidates: NDArray[np.int32],
     beliefs: _Beliefs,
     relations: RelationTable,
@@ -32,8 +34,8 @@ def evidence(
     count_witnesses: bool = ...,
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]: ...
 def blanket(
-    source: _Graph,
-    target: _Graph,
+    source: Graph,
+    target: Graph,
     candidates: NDArray[np.int32],
     beliefs: _Beliefs,
     belief_evidence: NDArray[np.float32],
@@ -46,8 +48,8 @@ def blanket(
     by_neighbor: bool = ...,
 ) -> NDArray[np.float32]: ...
 def relation_counts(
-    source: _Graph,
-    target: _Graph,
+    source: Graph,
+    target: Graph,
     beliefs: _Beliefs,
     num_source_relations: int,
     num_target_relations: int,
@@ -67,8 +69,8 @@ def containment(
     prior: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]: ...
 def proposals(
-    source: _Graph,
-    target: _Graph,
+    source: Graph,
+    target: Graph,
     beliefs: _Beliefs,
     relations: RelationTable,
     open_rows: NDArray[np.uint8],

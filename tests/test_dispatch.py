@@ -110,9 +110,10 @@ def test_the_automatic_choice_is_logged_once():
 def test_info_lists_every_backend_with_its_reason():
     command = [sys.executable, "-m", "stea_fast", "info"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for word in ("native", "numba", "cuda", "reference", "tier", "numpy", "automatic choice: native"):
+    for word in ("native", "numba", "cuda", "reference", "tier", "numpy", "blas", "automatic choice: native"):
         assert word in text
     facts = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     if not facts["backends"]["cuda"]["usable"]:
         assert facts["backends"]["cuda"]["detail"].startswith(("not part of this build", "built, but"))
     assert facts["stea_fast"] == sf.__version__
+    assert facts["blas"].startswith("of NumPy: ")

@@ -42,18 +42,18 @@ def table_and_evidence(case: Case, backend: str, n_threads: int) -> Call:
 
 
 def evidence_of_tier(case: Case, tier: str, n_threads: int) -> Call:
-    """The native kernel of one instruction-set tier, whatever STEA_TIER says."""
+    """The native kernel of one instruction-set tier, whatever STEA_TIER says; every statement is a witness."""
     from stea_fast import _core
 
     table = ready_strengths(case, "native")
+    graphs = {kg: _core.Graph(kg.indptr, kg.edges) for kg in (case.pair.kg1, case.pair.kg2)}
 
     def call() -> None:
         for side in case.sides:
             held = side.beliefs
             _core.evidence(
-                (side.source.indptr, side.source.edges), (side.target.indptr, side.target.edges),
-                side.indices, (held.indptr, held.targets, held.weights), table, side.forward,
-                0, side.source.num_entities, n_threads, tier, False, False,  # every statement a witness, none counted
+                graphs[side.source], graphs[side.target], side.indices, tuple(held), table, side.forward,
+                0, side.source.num_entities, n_threads, tier, False, False,
             )  # fmt: skip
 
     return call

@@ -8,7 +8,11 @@
 #include "../kernels/cpu/parallel_rows.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
+<<<<<<< HEAD
 #include "int8_functions.h"
+=======
+#include "gil.h"
+>>>>>>> native
 #include "topk_functions.h"
 
 namespace stea {
@@ -17,15 +21,12 @@ namespace {
 // Runs a kernel without the GIL; Ctrl-C is looked for through the interpreter's own signal check.
 template <typename Kernel>
 void run_released(const std::string& tier, int n_threads, Kernel&& kernel) {
-    expect(n_threads >= 1, "n_threads must be at least 1, not " + std::to_string(n_threads));
-    const auto poll = [] {
-        const py::gil_scoped_acquire locked;
-        return PyErr_CheckSignals() != 0;
-    };
-    const RunOptions options{find_tier(tier), n_threads, poll};
+    const Tier& chosen = find_tier(tier);
+    const int threads = checked_threads(n_threads);
     try {
-        const py::gil_scoped_release released;
-        kernel(options);
+        ReleasedGil released;
+        const auto poll = [&released] { return released.ask([] { return PyErr_CheckSignals() != 0; }); };
+        kernel(RunOptions{chosen, threads, poll});
     } catch (const Interrupted&) {
         throw py::error_already_set();
     }
@@ -33,39 +34,56 @@ void run_released(const std::string& tier, int n_threads, Kernel&& kernel) {
 
 RelationTable make_relation_table(const SparseArrays& sub12, const SparseArrays& sub21, const Array<float>& fun1,
                                   const Array<float>& fun2, float fallback) {
-    const RelationSide side1{fun1.data(), fun1.size()};
-    const RelationSide side2{fun2.data(), fun2.size()};
-    const SparseView view12 = sub12.view(side1.size, "sub12");
-    const SparseView view21 = sub21.view(side2.size, "sub21");
-    const py::gil_scoped_release released;
+    const RelationSide side1{probabilities_of(fun1, "fun1", fun1.size()), fun1.size()};
+    const RelationSide side2{probabilities_of(fun2, "fun2", fun2.size()), fun2.size()};
+    const SparseView view12 = sub12.view(side1.size, side2.size, "sub12");
+    const SparseView view21 = sub21.view(side2.size, side1.size, "sub21");
+    expect(are_probabilities(&fallback, 1), "fallback must be in [0, 1]");
+    const ReleasedGil released;
     return RelationTable(view12, view21, side1, side2, fallback);
 }
 
-// R of graph 1 or graph 2.
-int32_t num_relations(const RelationTable& relations, bool of_graph1) {
-    return static_cast<int32_t>((of_graph1 ? relations.size1() : relations.size2()) / 2);
+// Both graphs, and how many relations they have: R and R'.
+struct Sides {
+    int32_t num_source_relations;
+    int32_t num_target_relations;
+    GraphView source;
+    GraphView target;
+
+    Sides(const Graph& source, const Graph& target, int32_t num_source_relations, int32_t num_target_relations)
+        : num_source_relations(num_source_relations),
+          num_target_relations(num_target_relations),
+          source(source.view("source", 2 * int64_t{num_source_relations})),
+          target(target.view("target", 2 * int64_t{num_target_relations})) {}
+};
+
+Sides sides_of(const Graph& source, const Graph& target, const RelationTable& relations, bool source_is_graph1) {
+    const auto size1 = static_cast<int32_t>(relations.size1() / 2);
+    const auto size2 = static_cast<int32_t>(relations.size2() / 2);
+    return Sides(source, target, source_is_graph1 ? size1 : size2, source_is_graph1 ? size2 : size1);
 }
 
 Witnesses witnesses_of(bool by_neighbor) { return by_neighbor ? Witnesses::kNeighbor : Witnesses::kStatement; }
 
 // Evidence and, where wanted, the number of witnesses.
-py::tuple evidence(const GraphArrays& source, const GraphArrays& target, const Array<int32_t>& candidates,
+py::tuple evidence(const Graph& source, const Graph& target, const Array<int32_t>& candidates,
                    const BeliefsArrays& beliefs, const RelationTable& relations, bool source_is_graph1,
                    int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier, bool by_neighbor,
                    bool count_witnesses) {
     expect(by_neighbor || !count_witnesses, "witnesses are counted by neighbour only");
-    const GraphView graph = source.view("source");
-    const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
-    const CandidatesView view = candidates_view(candidates, rows);
+    const Sides sides = sides_of(source, target, relations, source_is_graph1);
+    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
+    const CandidatesView view = candidates_view(candidates, rows, target);
+    const BeliefsView held = beliefs.view(source, target);
     Array<float> out({rows.end - rows.begin, view.k});
     Array<int32_t> count({count_witnesses ? rows.end - rows.begin : 0, view.k});
-    const EvidenceArgs args{graph,
-                            target.view("target"),
+    const EvidenceArgs args{sides.source,
+                            sides.target,
                             view,
-                            beliefs.view(graph.num_entities),
+                            held,
                             relations.view(source_is_graph1),
-                            num_relations(relations, source_is_graph1),
-                            num_relations(relations, !source_is_graph1),
+                            sides.num_source_relations,
+                            sides.num_target_relations,
                             rows,
                             witnesses_of(by_neighbor),
                             out.mutable_data(),
@@ -74,22 +92,23 @@ py::tuple evidence(const GraphArrays& source, const GraphArrays& target, const A
     return py::make_tuple(out, count);
 }
 
-Array<float> blanket(const GraphArrays& source, const GraphArrays& target, const Array<int32_t>& candidates,
+Array<float> blanket(const Graph& source, const Graph& target, const Array<int32_t>& candidates,
                      const BeliefsArrays& beliefs, const Array<float>& belief_evidence, const RelationTable& relations,
                      bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier,
                      bool by_neighbor) {
-    const GraphView graph = source.view("source");
-    const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
-    const CandidatesView view = candidates_view(candidates, rows);
+    const Sides sides = sides_of(source, target, relations, source_is_graph1);
+    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
+    const CandidatesView view = candidates_view(candidates, rows, target);
+    const BeliefsView held = beliefs.view(source, target);
     Array<float> out({rows.end - rows.begin, view.k});
-    const BlanketArgs args{graph,
-                           target.view("target"),
+    const BlanketArgs args{sides.source,
+                           sides.target,
                            view,
-                           beliefs.view(graph.num_entities),
+                           held,
                            data_of(belief_evidence, "belief_evidence", beliefs.targets.size()),
                            relations.view(source_is_graph1),
-                           num_relations(relations, source_is_graph1),
-                           num_relations(relations, !source_is_graph1),
+                           sides.num_source_relations,
+                           sides.num_target_relations,
                            rows,
                            witnesses_of(by_neighbor),
                            out.mutable_data()};
@@ -97,23 +116,24 @@ Array<float> blanket(const GraphArrays& source, const GraphArrays& target, const
     return out;
 }
 
-py::tuple proposals(const GraphArrays& source, const GraphArrays& target, const BeliefsArrays& beliefs,
+py::tuple proposals(const Graph& source, const Graph& target, const BeliefsArrays& beliefs,
                     const RelationTable& relations, const Array<uint8_t>& open_rows, const Array<uint8_t>& open_targets,
                     int64_t k, int64_t budget, bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads,
                     const std::string& tier, bool by_neighbor) {
-    const GraphView graph = source.view("source");
-    const GraphView other = target.view("target");
-    const RowRange rows = row_range(row_begin, row_end, graph.num_entities);
+    const Sides sides = sides_of(source, target, relations, source_is_graph1);
+    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
+    const BeliefsView held = beliefs.view(source, target);
+    expect(0 <= k && k <= INT32_MAX, "k must be in [0, 2^31), not " + std::to_string(k));
     Array<int32_t> indices({rows.end - rows.begin, k});
     Array<float> evidence({rows.end - rows.begin, k});
-    const ProposalArgs args{graph,
-                            other,
-                            beliefs.view(graph.num_entities),
+    const ProposalArgs args{sides.source,
+                            sides.target,
+                            held,
                             relations.view(source_is_graph1),
-                            num_relations(relations, source_is_graph1),
-                            num_relations(relations, !source_is_graph1),
-                            data_of(open_rows, "open_rows", graph.num_entities),
-                            data_of(open_targets, "open_targets", other.num_entities),
+                            sides.num_source_relations,
+                            sides.num_target_relations,
+                            data_of(open_rows, "open_rows", source.num_entities()),
+                            data_of(open_targets, "open_targets", target.num_entities()),
                             k,
                             budget,
                             rows,
@@ -129,18 +149,21 @@ Array<T> to_array(const std::vector<T>& values) {
     return Array<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-py::tuple relation_counts(const GraphArrays& source, const GraphArrays& target, const BeliefsArrays& beliefs,
+py::tuple relation_counts(const Graph& source, const Graph& target, const BeliefsArrays& beliefs,
                           int32_t num_source_relations, int32_t num_target_relations, int scale_bits, int64_t row_begin,
                           int64_t row_end, int n_threads, const std::string& tier) {
-    expect(0 <= scale_bits && scale_bits < 62, "scale_bits must be in [0, 62)");
-    const GraphView graph = source.view("source");
-    const CountArgs args{graph,
-                         target.view("target"),
-                         beliefs.view(graph.num_entities),
+    expect(num_source_relations >= 1 && num_target_relations >= 1, "both graphs must have relations");
+    // Every statement counts 1, as 2^scale_bits, or hardly more.
+    expect(0 <= scale_bits && scale_bits < 62 && source.num_edges() < int64_t{1} << (62 - scale_bits),
+           "scale_bits must leave room for the sum of all statements, got " + std::to_string(scale_bits));
+    const Sides sides(source, target, num_source_relations, num_target_relations);
+    const CountArgs args{sides.source,
+                         sides.target,
+                         beliefs.view(source, target),
                          num_source_relations,
                          num_target_relations,
                          static_cast<double>(int64_t{1} << scale_bits),
-                         row_range(row_begin, row_end, graph.num_entities)};
+                         row_range(row_begin, row_end, source.num_entities())};
     RelationCounts counts;
     run_released(tier, n_threads, [&](const RunOptions& options) { counts = run_relation_counts(args, options); });
     return py::make_tuple(to_array(counts.keys), to_array(counts.num), to_array(counts.den));
@@ -150,11 +173,14 @@ py::tuple containment(const Array<int64_t>& keys, const Array<int64_t>& num, con
                       int32_t num_target_relations, double smoothing, double prior) {
     const int64_t count = keys.size();
     const auto num_relations = static_cast<int32_t>(den.size());
+    expect(num_target_relations >= 0 &&
+               are_increasing(data_of(keys, "keys", count), count, int64_t{num_relations} * 2 * num_target_relations),
+           "keys must increase within the pairs of relations");
     Array<int64_t> indptr(2 * den.size() + 1);
     Array<int32_t> columns(2 * count);
     Array<float> probs(2 * count);
-    fill_containment({keys.data(), data_of(num, "num", count), den.data(), count, num_relations, num_target_relations,
-                      std::ldexp(1.0, -scale_bits), smoothing, prior},
+    fill_containment({pairs, data_of(num, "num", count), data_of(den, "den", num_relations), count, num_relations,
+                      num_target_relations, std::ldexp(1.0, -scale_bits), smoothing, prior},
                      {indptr.mutable_data(), columns.mutable_data(), probs.mutable_data()});
     return py::make_tuple(indptr, columns, probs);
 }
@@ -169,6 +195,8 @@ std::vector<std::string> tiers() {
 
 PYBIND11_MODULE(_core, m) {
     m.doc() = "Native CPU kernels of stea_fast.";
+    py::class_<Graph>(m, "Graph")
+        .def(py::init<Array<int64_t>, Array<int32_t>>(), py::arg("indptr").noconvert(), py::arg("edges").noconvert());
     py::class_<RelationTable>(m, "RelationTable")
         .def(py::init(&make_relation_table), py::arg("sub12"), py::arg("sub21"), py::arg("fun1").noconvert(),
              py::arg("fun2").noconvert(), py::arg("fallback"));

@@ -8,6 +8,7 @@
 #include "../kernels/cuda/mutual_best.h"
 #include "../kernels/cuda/relation_counts.h"
 #include "device_arrays.h"
+#include "gil.h"
 
 namespace stea::cuda {
 namespace {
@@ -86,7 +87,7 @@ void evidence(const Tuple& source, const Tuple& target, const py::object& candid
         args.witness_count =
             arrays.take<int32_t>(witness_count, "witness_count", {row_end - row_begin, args.candidates.k});
     }
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     const DeviceGuard guard(arrays.device());
     run_evidence(args, {block_size, table_slots}, arrays.stream());
 }
@@ -113,7 +114,7 @@ void relation_counts(const Tuple& source, const Tuple& target, const Tuple& beli
     args.num = reinterpret_cast<CountSum*>(arrays.take<int64_t>(out[1], "out.num", {args.capacity}));
     args.den = reinterpret_cast<CountSum*>(arrays.take<int64_t>(out[2], "out.den", {num_source_relations}));
     args.overflow = arrays.take<int32_t>(out[3], "out.overflow", {1});
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     const DeviceGuard guard(arrays.device());
     run_relation_counts(args, block_size, arrays.stream());
 }
@@ -136,7 +137,7 @@ void mutual_best(const Tuple& forward, const Tuple& backward, const Tuple& out, 
     args.backward = ranking_view<Score>(arrays, backward, "backward");
     args.partner = arrays.take<int32_t>(out[0], "out.partner", {args.forward.rows});
     args.value = arrays.take<Score>(out[1], "out.value", {args.forward.rows});
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     const DeviceGuard guard(arrays.device());
     run_mutual_best(args, block_size, arrays.stream());
 }

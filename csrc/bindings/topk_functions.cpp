@@ -6,6 +6,7 @@
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/topk.h"
 #include "arrays.h"
+#include "gil.h"
 
 namespace stea {
 namespace {
@@ -26,10 +27,14 @@ struct PoolArrays {
     PoolView view(int64_t lines, int64_t keep) {
         expect(entries.ndim() == 2 && entries.shape(0) == lines && 0 < keep && keep < entries.shape(1),
                "pools must have one row of more than `keep` entries per line");
-        expect(sizes.size() == lines && threshold.size() == lines && best.size() == lines,
-               "pools must have one size, threshold and best score per line");
-        return {entries.mutable_data(), sizes.mutable_data(), threshold.mutable_data(),
-                best.mutable_data(),    entries.shape(1),     keep};
+        const int64_t capacity = entries.shape(1);
+        indices_of(sizes, "sizes of pools", lines, capacity);
+        return {mutable_data_of(entries, "entries of pools", lines * capacity),
+                mutable_data_of(sizes, "sizes of pools", lines),
+                mutable_data_of(threshold, "thresholds of pools", lines),
+                mutable_data_of(best, "best scores of pools", lines),
+                capacity,
+                keep};
     }
 
     template <typename T>
@@ -53,9 +58,9 @@ struct BlockArrays {
         const int64_t rows = values.shape(0);
         const int64_t columns = values.shape(1);
         constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-        expect(0 <= first_row && first_row + rows <= kMost && 0 <= first_column && first_column + columns <= kMost,
+        expect(0 <= first_row && first_row <= kMost - rows && 0 <= first_column && first_column <= kMost - columns,
                "more than 2^31 rows or columns");
-        return {values.data(),
+        return {data_of(values, "values", rows * columns),
                 rows,
                 columns,
                 data_of(row_scale, "row_scale", rows),
@@ -67,10 +72,7 @@ struct BlockArrays {
     }
 };
 
-TopkOptions options_of(int n_threads, const std::string& tier) {
-    expect(n_threads >= 1, "n_threads must be at least 1, not " + std::to_string(n_threads));
-    return {find_tier(tier), n_threads};
-}
+TopkOptions options_of(int n_threads, const std::string& tier) { return {find_tier(tier), checked_threads(n_threads)}; }
 
 void topk_merge(const BlockArrays& block, int64_t first_row, int64_t first_column, const py::tuple& row_pools,
                 const py::tuple& column_pools, int64_t row_keep, int64_t column_keep, int n_threads,
@@ -81,7 +83,7 @@ void topk_merge(const BlockArrays& block, int64_t first_row, int64_t first_colum
     const PoolView row_view = rows.view(view.rows, row_keep);
     const PoolView column_view = columns.view(view.columns, column_keep);
     const TopkOptions options = options_of(n_threads, tier);
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     merge_block(view, row_view, column_view, options);
 }
 
@@ -94,13 +96,12 @@ void topk_partition(const BlockArrays& block, const py::tuple& row_pools, const 
     PoolArrays column_arrays(column_pools);
     const PoolView row_pool = row_arrays.view(view.rows, row_keep);
     const PoolView column_pool = column_arrays.view(view.columns, column_keep);
-    expect(row_sums.size() == view.rows && row_anchor.size() == view.rows, "one sum and anchor per row is needed");
-    expect(column_sums.size() == view.columns && column_anchor.size() == view.columns,
-           "one sum and anchor per column is needed");
-    const PartitionView rows{row_sums.mutable_data(), row_anchor.mutable_data()};
-    const PartitionView columns{column_sums.mutable_data(), column_anchor.mutable_data()};
+    const PartitionView rows{mutable_data_of(row_sums, "row_sums", view.rows),
+                             mutable_data_of(row_anchor, "row_anchor", view.rows)};
+    const PartitionView columns{mutable_data_of(column_sums, "column_sums", view.columns),
+                                mutable_data_of(column_anchor, "column_anchor", view.columns)};
     const TopkOptions options = options_of(n_threads, tier);
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     add_to_partition(view, row_pool, column_pool, rows, columns, beta, options);
 }
 
@@ -108,8 +109,9 @@ void topk_sort(const py::tuple& pools, int64_t keep, int n_threads) {
     PoolArrays arrays(pools);
     const int64_t lines = arrays.sizes.size();
     const PoolView view = arrays.view(lines, keep);
-    const py::gil_scoped_release released;
-    sort_pools(view, lines, n_threads);
+    const int threads = checked_threads(n_threads);
+    const ReleasedGil released;
+    sort_pools(view, lines, threads);
 }
 
 template <typename Number>
@@ -118,12 +120,16 @@ Array<double> topk_products(const Array<Number>& queries, const Array<Number>& k
     expect(queries.ndim() == 2 && keys.ndim() == 2 && queries.shape(1) == keys.shape(1),
            "queries and keys must be matrices of the same width");
     expect(indices.ndim() == 2 && indices.shape(0) == queries.shape(0), "indices must have one row per query");
+    const Number* left = data_of(queries, "queries", queries.size());
+    const Number* right = data_of(keys, "keys", keys.size());
+    const int32_t* wanted = data_of(indices, "indices", indices.size());
+    expect(all_below(wanted, indices.size(), keys.shape(0)), "indices must be below the number of keys");
     Array<double> out({indices.shape(0), indices.shape(1)});
     double* products = out.mutable_data();
     const TopkOptions options = options_of(n_threads, tier);
-    const py::gil_scoped_release released;
-    exact_products(queries.data(), keys.data(), queries.shape(0), queries.shape(1), indices.data(), indices.shape(1),
-                   distance, products, options);
+    const ReleasedGil released;
+    exact_products(left, right, queries.shape(0), queries.shape(1), wanted, indices.shape(1), distance, products,
+                   options);
     return out;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,6 +15,7 @@ from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 Arrays = tuple[np.ndarray, ...]
+_GRAPHS: WeakKeyDictionary[KG, _core.Graph] = WeakKeyDictionary()
 
 
 def tier() -> str:
@@ -30,8 +32,12 @@ def describe() -> str:
     return f"tier {tier()} of {', '.join(_core.tiers())}"
 
 
-def _graph(kg: KG) -> Arrays:
-    return kg.indptr, kg.edges
+def _graph(kg: KG) -> _core.Graph:
+    """The graph as the kernels take it: its arrays are looked through once, before the first call."""
+    checked = _GRAPHS.get(kg)
+    if checked is None:
+        checked = _GRAPHS[kg] = _core.Graph(kg.indptr, kg.edges)
+    return checked
 
 
 def _beliefs(beliefs: Beliefs) -> Arrays:

@@ -75,8 +75,8 @@ class KG(FromOtherLibraries):
     """
 
     __slots__ = (
-        "device_graph", "edges", "entity_names", "functionality", "indptr", "num_entities", "num_relations",
-        "relation_names",
+        "__weakref__", "device_graph", "edges", "entity_names", "functionality", "indptr", "num_entities",
+        "num_relations", "relation_names",
     )  # fmt: skip
     indptr: np.ndarray
     edges: np.ndarray
@@ -119,7 +119,8 @@ class KG(FromOtherLibraries):
         raise AttributeError(f"KG is immutable; cannot delete {name!r}")
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        return None, {name: getattr(self, name) for name in self.__slots__ if name != "device_graph"}
+        of_this_object = ("__weakref__", "device_graph")
+        return None, {name: getattr(self, name) for name in self.__slots__ if name not in of_this_object}
 
     def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
         self._set("device_graph", None)  # what is on a device stays there

@@ -15,6 +15,9 @@ METRICS = ("cosine", "ip", "l2")
 ROWS_AT_ONCE = 2048  # converted or looked at in one go
 LARGEST_NORM, SMALLEST_NORM = 1e15, 1e-15  # norms between these have inner products that single precision can hold
 LARGEST_SCORE = 1e37  # scores are float32
+LEAST_NORM = 2.0**-500  # the squares of smaller norms are lost in double precision: they count as 0
+LEAST_QUANTUM = 2.0**-960  # far above the products of what counts as 0
+LEAST_SINGLE = 2.0**-126  # below it single precision keeps some digits of a number, or none
 
 
 class Embeddings:
@@ -22,7 +25,7 @@ class Embeddings:
 
     Attributes:
         array: [n, d], as given (integers as float64).
-        norms: float64 [n]
+        norms: float64 [n]; 0 for what is too small to be told from the zero vector.
         ops: the operations for this kind of array.
     """
 
@@ -58,7 +61,7 @@ class Embeddings:
         if len(unusable):
             row = begin + int(unusable[0])
             raise ValueError(f"{name}[{row}] holds NaN, infinite or too large values; all must be finite")
-        return norms
+        return self.ops.where(norms < LEAST_NORM, 0.0 * norms, norms)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -158,7 +161,11 @@ class Scoring:
 
     def tolerance(self, side1: Embeddings, side2: Embeddings) -> Array:
         """float64 [n]: what single precision may be wrong by in the scores of each row, generously."""
-        return 2.0**-24 * (16.0 + 4.0 * math.sqrt(side1.width)) * self.magnitude(side1, side2)
+        rounded = 2.0**-24 * self.magnitude(side1, side2)
+        # What is lost of one side's numbers, or of a product, may have been multiplied by the other side's.
+        largest1, largest2 = side1.norms * abs(self.scale1), (side2.norms * abs(self.scale2)).max()
+        lost = LEAST_SINGLE * (1.0 + largest1) * (1.0 + largest2)
+        return (16.0 + 4.0 * math.sqrt(side1.width)) * (rounded + lost)
 
     def quantum(self, side1: Embeddings, side2: Embeddings) -> Array:
         """float64 [n]: a power of two; what each row's scores are rounded to a multiple of.
@@ -167,5 +174,6 @@ class Scoring:
         should be equal are, in whatever order their terms were added up.
         """
         ops = side1.ops
-        exponent = ops.ceil(ops.log2(ops.where(self.magnitude(side1, side2) > 0, self.magnitude(side1, side2), 1.0)))
-        return 2.0 ** (exponent - 36.0)
+        magnitude = self.magnitude(side1, side2)
+        exponent = ops.ceil(ops.log2(ops.where(magnitude > 0, magnitude, 1.0)))
+        return ops.at_least(2.0 ** (exponent - 36.0), LEAST_QUANTUM)

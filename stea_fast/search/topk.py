@@ -50,8 +50,8 @@ def topk(
         k: The number of candidates of a row. Where the other side has fewer, rows end with index -1 and score -inf.
         csls: The number c of neighbours that CSLS averages over: score = 2·sim(i, j) − mean of row i's c largest
             similarities − mean of column j's. It takes a second pass over the blocks; 0 gives the plain similarity.
-        metric: "cosine" (a zero vector has similarity 0 with everything), "ip" (inner product) or "l2" (negative
-            squared distance).
+        metric: "cosine" (a zero vector has similarity 0 with everything, and so has one shorter than 2^-500), "ip" (the
+            inner product) or "l2" (negative squared distance).
         engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf" or
             "faiss-hnsw" (approximate: `recall` of the result says what was measured on a sample), or "reference".
             "auto" leaves tensors on a GPU where they are, and takes the fastest engine of this machine otherwise.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import subprocess
 import sysconfig
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from bench.lib.builds import BuildFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = Path(__file__).resolve().parent / "harness"
@@ -35,12 +35,8 @@ MODES = {
 }
 
 
-class Builder:
+class Builder(BuildFolder):
     """Objects and programs in one folder, shared by all test processes of a session."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
 
     def runner(self, mode: str) -> Path:
         """The program that runs the kernels of this checkout."""
@@ -86,23 +82,6 @@ class Builder:
     def _compiled(self, name: str, source: Path, mode: str, flags: Sequence[str] = ()) -> Path:
         arguments = [*COMMON, *MODES[mode].define, *flags, "-c", source, "-o"]
         return self.target(name, lambda path: run([*arguments, path]))
-
-    def target(self, name: str, make: Callable[[Path], None]) -> Path:
-        """Make a file unless another process has made it."""
-        path = self.folder / name
-        with _locked(self.folder / f"{name}.lock"):
-            if not path.exists():
-                part = path.with_name(f"{name}.part")
-                make(part)
-                part.rename(path)
-        return path
-
-
-@contextmanager
-def _locked(path: Path):
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def run(arguments: Sequence[object]) -> None:

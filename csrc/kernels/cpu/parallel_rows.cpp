@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crew.h"
+#include "standard_floats.h"
 
 namespace stea {
 namespace {
@@ -28,10 +29,11 @@ class Run {
 
     template <typename BetweenSteps>
     void work(int worker, BetweenSteps&& between_steps) {
+        const StandardFloats standard;
         try {
             while (!stop_ && step(worker)) between_steps();
             if (!stop_) finish_(worker);
-        } catch (...) {
+        } catch (const std::exception&) {  // not what unwinds a thread that is being ended
             const std::lock_guard<std::mutex> lock(mutex_);
             if (!error_) error_ = std::current_exception();
             stop_ = true;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "crew.h"
+#include "standard_floats.h"
 
 namespace stea {
 
@@ -14,9 +15,10 @@ void parallel_tasks(int64_t count, int n_threads, const std::function<void(int w
     std::mutex mutex;
     std::exception_ptr error;
     const std::function<void(int)> work = [&](int worker) {
+        const StandardFloats standard;
         try {
             for (int64_t number = next++; number < count; number = next++) task(worker, number);
-        } catch (...) {
+        } catch (const std::exception&) {  // not what unwinds a thread that is being ended
             const std::lock_guard<std::mutex> lock(mutex);
             if (!error) error = std::current_exception();
             next = count;

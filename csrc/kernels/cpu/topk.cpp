@@ -11,22 +11,26 @@
 namespace stea {
 namespace {
 
-bool better(const Entry& a, const Entry& b) { return a.score > b.score || (a.score == b.score && a.index < b.index); }
+// NaN is worst. Blocks add none, but a pool from outside may hold it, and what sorts by an order that is none can leave
+// its range.
+float worth(const Entry& entry) {
+    return entry.score == entry.score ? entry.score : -std::numeric_limits<float>::infinity();
+}
+
+bool better(const Entry& a, const Entry& b) {
+    return worth(a) > worth(b) || (worth(a) == worth(b) && a.index < b.index);
+}
 
 // Pools this small are kept in order, which gives the exact threshold at any time; larger ones are cut back when full.
 constexpr int64_t kSmallPool = 64;
 
 void insert_in_order(const PoolView& pools, int64_t line, Entry entry) {
     Entry* entries = pools.entries + line * pools.capacity;
-    int64_t place = pools.sizes[line];
-    if (place == pools.keep) {
-        --place;  // the worst one goes
-    } else {
-        ++pools.sizes[line];
-    }
+    const bool full = pools.sizes[line] >= pools.keep;
+    int64_t place = full ? pools.keep - 1 : pools.sizes[line]++;  // of a full one the worst goes
     for (; place > 0 && better(entry, entries[place - 1]); --place) entries[place] = entries[place - 1];
     entries[place] = entry;
-    if (pools.sizes[line] == pools.keep) pools.threshold[line] = entries[pools.keep - 1].score;
+    if (pools.sizes[line] >= pools.keep) pools.threshold[line] = entries[pools.keep - 1].score;
 }
 
 // The best to the front, in any order.
@@ -110,6 +114,7 @@ void rescale(const PartitionView& sums, const PoolView& pools, int64_t lines, do
 }  // namespace
 
 void merge_block(const ScoreBlock& block, const PoolView& rows, const PoolView& columns, const TopkOptions& options) {
+    if (block.rows == 0 || block.columns == 0) return;
     std::vector<std::vector<Entry>> found(static_cast<size_t>(options.n_threads));
     for (auto& buffer : found) buffer.resize(512);
     // While the columns have no threshold, everything is kept for them: short waves give them one soon.

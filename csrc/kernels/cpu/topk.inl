@@ -56,7 +56,8 @@ int64_t scan_scores(const ScoreBlock& block, int64_t row, int64_t begin, int64_t
     return count;
 }
 
-// exp(x) for x <= 0, to a few units in the last place; 0 below -87. Only operations that round alike everywhere.
+// exp(x) for x <= 0, to a few units in the last place; 0 below -87 and for NaN (-inf times a beta of 0). Only
+// operations that round alike everywhere.
 static inline Eight exp_eight(Eight x) {
     const EightBits usable = x > -87.0f;
     const Eight clamped = reinterpret_cast<Eight>(usable & reinterpret_cast<EightBits>(x));
@@ -85,22 +86,18 @@ double add_exponentials(const ScoreBlock& block, int64_t row, float beta, float 
     for (int64_t column = 0; column < block.columns; column += 8) {
         Eight scores;
         Eight anchors;
-        Eight counted;
         if (column + 8 <= block.columns) {
             scores = scores_at(block, row, column);
             anchors = load_eight(column_anchor + column);
-            counted = Eight{1, 1, 1, 1, 1, 1, 1, 1};
-        } else {
+        } else {  // lanes beyond the last column score -inf: their exponential is 0 whatever the anchors are
             for (int64_t lane = 0; lane < 8; ++lane) {
                 const bool inside = column + lane < block.columns;
-                scores[lane] = inside ? score_at(block, row, column + lane) : 0.0f;
+                scores[lane] = inside ? score_at(block, row, column + lane) : -__builtin_inff();
                 anchors[lane] = inside ? column_anchor[column + lane] : 0.0f;
-                counted[lane] = inside ? 1.0f : 0.0f;
             }
         }
-        lanes += exp_eight((scores - row_anchor) * beta) * counted;
-        store_eight(column_sums + column,
-                    load_eight(column_sums + column) + exp_eight((scores - anchors) * beta) * counted);
+        lanes += exp_eight((scores - row_anchor) * beta);
+        store_eight(column_sums + column, load_eight(column_sums + column) + exp_eight((scores - anchors) * beta));
         if (column % kShort == kShort - 8 || column + 8 >= block.columns) {
             for (int lane = 0; lane < 8; ++lane) total += static_cast<double>(lanes[lane]);
             lanes = Eight{};

@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Show."""
     if arguments.graph is None:
-        facts = versions()
+        from stea_fast.search.engines.cpu import describe_blas
+
+        facts = {**versions(), "blas": describe_blas()}
         console.result({**facts, **_backends()}, _machine_text(facts))
     else:
         facts = _graph_facts(arguments, console)

@@ -1,13 +1,9 @@
-"""The CPU engine: blocks of inner products from a BLAS, merged into both directions in one read."""
+"""The CPU engine: blocks of inner products from NumPy's BLAS, merged into both directions in one read."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +14,6 @@ from stea_fast.search.ranked import CandidateEngine
 BLOCK_ROWS, BLOCK_COLUMNS = 1024, 4096
 ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
 Block = tuple[np.ndarray, ...]
-Matmul = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Pools:
@@ -59,7 +54,7 @@ class PartitionSums:
 
 
 class CpuEngine(CandidateEngine):
-    """Matrix products by NumPy's or torch's BLAS, merging by compiled kernels.
+    """Matrix products by NumPy's BLAS, merging by compiled kernels.
 
     Args:
         kernels: a module with `merge`, `partition`, `sort` and `products`: `native_merge` or `numba_merge`.
@@ -96,13 +91,13 @@ class CpuEngine(CandidateEngine):
 def _blocks(side1: Embeddings, side2: Embeddings, scoring: Scoring) -> Iterator[tuple[Block, slice, slice]]:
     """(inner products, row and column scales, row and column offsets) of one block after the other, float32.
 
-    One piece of memory serves all blocks: each is overwritten by the next.
+    One piece of memory serves all blocks: each is overwritten by the next. The products are always NumPy's: their last
+    bits must not depend on what else is loaded, or on which library was the faster one in a trial.
     """
     scale1, scale2 = scoring.scale1 * side1.block_norms, scoring.scale2 * side2.block_norms
     scale1, scale2, offset1, offset2 = (
         values.astype(np.float32) for values in (scale1, scale2, scoring.offset1, scoring.offset2)
     )
-    multiply = _matmul()
     buffer = np.empty(min(BLOCK_ROWS, len(side1)) * min(BLOCK_COLUMNS, len(side2)), dtype=np.float32)
     for begin1 in range(0, len(side1), BLOCK_ROWS):
         span1 = slice(begin1, min(begin1 + BLOCK_ROWS, len(side1)))
@@ -111,42 +106,12 @@ def _blocks(side1: Embeddings, side2: Embeddings, scoring: Scoring) -> Iterator[
             span2 = slice(begin2, min(begin2 + BLOCK_COLUMNS, len(side2)))
             right = side2.block(span2.start, span2.stop)
             values = buffer[: len(left) * len(right)].reshape(len(left), len(right))
-            multiply(left, right, values)
+            np.matmul(left, right.T, out=values)
             yield (values, scale1[span1], scale2[span2], offset1[span1], offset2[span2]), span1, span2
 
 
-def _matmul() -> Matmul:
-    """out = a @ b.T by the fastest BLAS that is loaded already."""
-    return _with_torch if "torch" in sys.modules and _torch_is_faster() else _with_numpy
-
-
-def _with_numpy(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    np.matmul(a, b.T, out=out)
-
-
-def _with_torch(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    torch = sys.modules["torch"]
-    torch.mm(_tensor(a), _tensor(b).T, out=_tensor(out))
-
-
-def _tensor(array: np.ndarray) -> Any:
-    if not (array.flags.writeable and array.flags.c_contiguous):  # torch warns of read-only arrays
-        array = array.copy()
-    return sys.modules["torch"].from_numpy(array)
-
-
-@cache
-def _torch_is_faster() -> bool:
-    """Measured once: which library is the faster one depends on the processor."""
-    a = np.full((512, 256), 0.5, dtype=np.float32)
-    out = np.empty((512, 512), dtype=np.float32)
-
-    def best_time(multiply: Matmul) -> float:
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            multiply(a, a, out)
-            times.append(time.perf_counter() - begin)
-        return min(times)
-
-    return best_time(_with_torch) < best_time(_with_numpy)
+def describe_blas() -> str:
+    """What `python -m stea_fast info` says of the matrix products."""
+    config = getattr(np.__config__, "CONFIG", {})  # of NumPy 1.25 and later
+    blas = config.get("Build Dependencies", {}).get("blas", {})
+    return " ".join(["of NumPy:", blas.get("name", "unknown"), blas.get("version", "")]).rstrip()

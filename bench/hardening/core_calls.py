@@ -1,0 +1,206 @@
+"""Every entry point of `stea_fast._core`, called with changed arguments: it raises an exception or returns.
+
+Run by `bench/hardening/sanitize.py` under AddressSanitizer, which ends the process at the first access outside an
+array.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import faulthandler
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.hardening import mutations
+from bench.hardening.graph_pairs import random_problem
+from stea_fast import _core
+from stea_fast.search.engines.cpu import Pools
+
+Arguments = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0, help="number of the first call; it is the seed")
+    parser.add_argument("--count", type=int, default=2000, help="number of calls")
+    parser.add_argument("--journal", type=Path, help="file that says which call is being made")
+    arguments = parser.parse_args()
+    faulthandler.enable()
+    outcomes: collections.Counter[str] = collections.Counter()
+    with arguments.journal.open("w") if arguments.journal else sys.stderr as journal:
+        for number in range(arguments.first, arguments.first + arguments.count):
+            outcomes[call(number, lambda name, n=number: _note(journal, f"{n} {name}"))] += 1
+    print(f"{arguments.count} changed calls of {len(MAKERS)} entry points: {dict(outcomes)}")
+
+
+def _note(journal: Any, line: str) -> None:
+    if journal is not sys.stderr:
+        journal.seek(0)
+        journal.write(f"{line:40}\n")
+        journal.flush()
+
+
+def entry_points() -> set[str]:
+    """All that the module offers; none may be left out."""
+    return {name for name in dir(_core) if not name.startswith("_")}
+
+
+def call(number: int, note: Callable[[str], None]) -> str:
+    """Make one call; returns the name of the exception, or "result"."""
+    rng = np.random.default_rng(number)
+    name = sorted(MAKERS)[number % len(MAKERS)]
+    given = MAKERS[name](rng)
+    if number >= len(MAKERS):  # the first of each is called as it is
+        for key in rng.permutation(sorted(given))[: int(rng.integers(1, 4))]:
+            given[str(key)] = mutations.mutated(given[key], rng)
+    note(name)
+    try:
+        _touch(getattr(_core, name)(**{key: _made(key, value) for key, value in given.items()}))
+    except Exception as error:  # any exception is an answer; a crash is none
+        return type(error).__name__
+    return "result"
+
+
+def _made(argument: str, value: Any) -> Any:
+    """Graphs and relation tables are made of changed arrays as well, when the call is."""
+    kind = {"source": _core.Graph, "target": _core.Graph, "relations": _core.RelationTable}.get(argument)
+    return kind(*value) if kind is not None and isinstance(value, tuple) else value
+
+
+def _touch(result: Any) -> None:
+    """Read all that came back."""
+    for part in result if isinstance(result, tuple) else (result,):
+        if isinstance(part, np.ndarray):
+            part.tobytes()
+
+
+def _graphs(rng: np.random.Generator) -> tuple[Arguments, Arguments]:
+    """What the kernels over graphs take: both graphs and the beliefs, and what some of them take beside these."""
+    kg1, kg2, candidates, beliefs, relations = random_problem(rng)
+    graphs = {"source": (kg1.indptr, kg1.edges), "target": (kg2.indptr, kg2.edges), "beliefs": tuple(beliefs)}
+    table = {
+        "sub12": _sparse(relations.sub12), "sub21": _sparse(relations.sub21), "fun1": kg1.inverse_functionality,
+        "fun2": kg2.inverse_functionality, "fallback": relations.default,
+    }  # fmt: skip
+    others = {
+        "candidates": candidates, "table": table, "sizes": (kg1.num_relations, kg2.num_relations),
+        "run": {"row_begin": 0, "row_end": kg1.num_entities, "n_threads": int(rng.integers(1, 4)), "tier": ""},
+        "masks": (np.ones(kg1.num_entities, dtype=np.uint8), np.ones(kg2.num_entities, dtype=np.uint8)),
+    }  # fmt: skip
+    return graphs, others
+
+
+def _sparse(matrix: Any) -> tuple[np.ndarray, ...]:
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+
+
+def _graph(rng: np.random.Generator) -> Arguments:
+    indptr, edges = _graphs(rng)[0]["source"]
+    return {"indptr": indptr, "edges": edges}
+
+
+def _relation_table(rng: np.random.Generator) -> Arguments:
+    return _graphs(rng)[1]["table"]
+
+
+def _over_rows(rng: np.random.Generator) -> tuple[Arguments, Arguments]:
+    graphs, others = _graphs(rng)
+    seen = {"relations": tuple(others["table"].values()), "source_is_graph1": True, "by_neighbor": rng.random() < 0.5}
+    return {**graphs, **seen, **others["run"]}, others
+
+
+def _evidence(rng: np.random.Generator) -> Arguments:
+    given, others = _over_rows(rng)
+    return {**given, "candidates": others["candidates"], "count_witnesses": given["by_neighbor"]}
+
+
+def _blanket(rng: np.random.Generator) -> Arguments:
+    given, others = _over_rows(rng)
+    held = rng.random(len(given["beliefs"][1]), dtype=np.float32)
+    return {**given, "candidates": others["candidates"], "belief_evidence": held}
+
+
+def _proposals(rng: np.random.Generator) -> Arguments:
+    given, others = _over_rows(rng)
+    return {**given, "open_rows": others["masks"][0], "open_targets": others["masks"][1], "k": 3, "budget": 200}
+
+
+def _relation_counts(rng: np.random.Generator) -> Arguments:
+    graphs, others = _graphs(rng)
+    sizes = dict(zip(("num_source_relations", "num_target_relations"), others["sizes"], strict=True))
+    return {**graphs, **sizes, "scale_bits": 40, **others["run"]}
+
+
+def _containment(rng: np.random.Generator) -> Arguments:
+    r, r2 = (int(size) for size in rng.integers(1, 9, size=2))
+    keys = np.flatnonzero(rng.random(r * 2 * r2) < 0.5)
+    num, den = rng.integers(1, 2**40, size=len(keys)), rng.integers(1, 2**45, size=r)
+    options = {"scale_bits": 45, "num_target_relations": r2, "smoothing": 1.0, "prior": 0.1}
+    return {"keys": keys, "num": num, "den": den, **options}
+
+
+def _pools(rng: np.random.Generator, lines: int, keep: int) -> tuple[np.ndarray, ...]:
+    pools = Pools(lines, keep, None)
+    pools.entries["score"] = rng.standard_normal(pools.entries.shape)
+    pools.entries["index"] = rng.integers(100, size=pools.entries.shape)
+    pools.sizes[:] = rng.integers(keep + 1, size=lines)
+    pools.threshold[:] = np.where(pools.sizes == keep, pools.entries["score"].min(initial=0.0), -np.inf)
+    return pools.part(slice(None))
+
+
+def _block(rng: np.random.Generator) -> Arguments:
+    rows, columns = (int(size) for size in rng.integers(0, 70, size=2))
+    scales = [rng.random(size, dtype=np.float32) for size in (rows, columns, rows, columns)]
+    keeps = [int(keep) for keep in rng.choice([1, 5, 80], size=2)]
+    pools = {"row_pools": _pools(rng, rows, keeps[0]), "column_pools": _pools(rng, columns, keeps[1])}
+    run = {"row_keep": keeps[0], "column_keep": keeps[1], "n_threads": 2, "tier": ""}
+    return {"block": (rng.standard_normal((rows, columns), dtype=np.float32), *scales), **pools, **run}
+
+
+def _merge(rng: np.random.Generator) -> Arguments:
+    return {**_block(rng), "first_row": 0, "first_column": 0}
+
+
+def _partition(rng: np.random.Generator) -> Arguments:
+    given = _block(rng)
+    rows, columns = given["block"][0].shape
+    sums = {"row_sums": np.ones(rows), "column_sums": np.ones(columns)}
+    anchors = {"row_anchor": np.zeros(rows, np.float32), "column_anchor": np.zeros(columns, np.float32)}
+    return {**given, **sums, **anchors, "beta": 2.0}
+
+
+def _sort(rng: np.random.Generator) -> Arguments:
+    keep = int(rng.choice([1, 5, 80]))
+    return {"pools": _pools(rng, int(rng.integers(0, 60)), keep), "keep": keep, "n_threads": 2}
+
+
+def _products(rng: np.random.Generator) -> Arguments:
+    rows, keys, width, k = (int(size) for size in rng.integers(0, 20, size=4))
+    kind = rng.choice([np.float32, np.float64])
+    left, right = (rng.standard_normal((count, width)).astype(kind) for count in (rows, keys))
+    indices = rng.integers(-1, max(keys, 0), size=(rows, k)).astype(np.int32)
+    return {"queries": left, "keys": right, "indices": indices, "distance": True, "n_threads": 2, "tier": ""}
+
+
+MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
+    "Graph": _graph,
+    "RelationTable": _relation_table,
+    "blanket": _blanket,
+    "containment": _containment,
+    "evidence": _evidence,
+    "proposals": _proposals,
+    "relation_counts": _relation_counts,
+    "tiers": lambda _: {},
+    "topk_merge": _merge,
+    "topk_partition": _partition,
+    "topk_products": _products,
+    "topk_sort": _sort,
+}
+
+if __name__ == "__main__":
+    main()
