@@ -26,6 +26,29 @@ def data_folder():
     return DATA
 
 
+@pytest.fixture
+def device(tmp_path):
+    """Gives devices to write to, by their names in /dev.
+
+    Whoever may replace the real ones, by a mistake that a test should notice, gets some of the same kind elsewhere.
+    """
+
+    def make(name: str) -> Path:
+        real = Path("/dev", name)
+        if not real.is_char_device():
+            pytest.skip(f"this system has no {real}")
+        if not os.access("/dev", os.W_OK):
+            return real
+        try:
+            os.mknod(tmp_path / name, real.stat().st_mode, real.stat().st_rdev)
+            os.close(os.open(tmp_path / name, os.O_WRONLY))
+        except OSError as error:
+            pytest.skip(f"no device can be made here: {error}")
+        return tmp_path / name
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def dbp15k():
     """The real pair dbp15k_zh_en at 30 % seeds."""

@@ -108,16 +108,16 @@ def test_what_cannot_be_written_is_found_before_the_work(folder, capsys, option,
     assert message in fails(capsys, 3, *ALIGN, "--out", "links.tsv", option, value)
 
 
-def test_devices_and_pipes_take_output_and_stay_what_they_are(folder):
-    before, received = os.stat(os.devnull), []
+def test_devices_and_pipes_take_output_and_stay_what_they_are(folder, device):
+    null, received = device("null"), []
     os.mkfifo("pipe")
     reader = threading.Thread(target=lambda: received.append(Path("pipe").read_bytes()))
     reader.start()
-    words = ["--out", "pipe", "--format", "tsv", "--relations", os.devnull, "--report", os.devnull]
+    words = ["--out", "pipe", "--format", "tsv", "--relations", str(null), "--report", str(null)]
     assert main([*ALIGN, *words]) == 0
     reader.join()
     assert received[0].startswith(b"source\ttarget\t") and received[0].count(b"\n") == 31
-    assert os.stat(os.devnull).st_ino == before.st_ino and Path("pipe").is_fifo()
+    assert null.is_char_device() and Path("pipe").is_fifo()
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "nt", "tsv"])

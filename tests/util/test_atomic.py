@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stea_fast._util import asides, locks
+from stea_fast._util import asides, disk, locks
 from stea_fast._util.atomic import OutputError, append_line, check_folder, check_writable, replacing
 
 
@@ -43,18 +43,15 @@ def test_a_link_to_itself_is_an_error(tmp_path):
         write(tmp_path / "link")
 
 
-def test_a_device_takes_everything_and_stays_a_device():
-    before = os.stat(os.devnull)
-    write(Path(os.devnull))
-    assert stat.S_ISCHR(before.st_mode) and os.stat(os.devnull).st_ino == before.st_ino
+def test_a_device_takes_everything_and_stays_a_device(device):
+    null = device("null")
+    write(null)
+    assert null.is_char_device()
 
 
-def test_a_full_device_is_an_error_that_says_so():
-    full = Path("/dev/full")
-    if not full.is_char_device():
-        pytest.skip("this system has no /dev/full")
+def test_a_full_device_is_an_error_that_says_so(device):
     with pytest.raises(OutputError, match="No space left on device; some of it may have been passed on"):
-        write(full)
+        write(device("full"))
 
 
 def test_a_pipe_gets_the_content_and_stays_a_pipe(tmp_path):
@@ -78,8 +75,8 @@ def test_a_socket_and_a_folder_are_refused(tmp_path, monkeypatch):
 
 
 def test_a_disk_is_refused(tmp_path, monkeypatch):
-    disk = os.stat_result((stat.S_IFBLK | 0o666, *[0] * 9))
-    monkeypatch.setattr(os, "stat", lambda path: disk)
+    of_a_disk = os.stat_result((stat.S_IFBLK | 0o666, *[0] * 9))
+    monkeypatch.setattr(os, "stat", lambda path: of_a_disk)
     with pytest.raises(OutputError, match="it is a disk"):
         check_writable(tmp_path / "sda")
 
@@ -160,3 +157,16 @@ def test_a_line_is_appended_behind_the_last_whole_one(tmp_path):
         file.write(b"cut o" + b"f" * 100_000)
     append_line(path, b"two")
     assert path.read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("call", ["write", "sync"])
+def test_a_line_that_could_not_be_appended_is_not_there(tmp_path, monkeypatch, call):
+    def refuse(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "lines"
+    append_line(path, b"one")
+    monkeypatch.setattr(disk, call, refuse)
+    with pytest.raises(OutputError, match="No space left on device; what was there before is untouched"):
+        append_line(path, b"two")
+    assert path.read_bytes() == b"one\n"
