@@ -169,15 +169,23 @@ py::tuple containment(const Array<int64_t>& keys, const Array<int64_t>& num, con
                       int32_t num_target_relations, double smoothing, double prior) {
     const int64_t count = keys.size();
     const auto num_relations = static_cast<int32_t>(den.size());
-    expect(num_target_relations >= 0 &&
-               are_increasing(data_of(keys, "keys", count), count, int64_t{num_relations} * 2 * num_target_relations),
-           "keys must increase within the pairs of relations");
+    expect(0 <= num_target_relations && num_target_relations <= INT32_MAX / 2,
+           "num_target_relations must be in [0, 2^30), not " + std::to_string(num_target_relations));
+    expect(0 <= scale_bits && scale_bits < 62, "scale_bits must be in [0, 62), not " + std::to_string(scale_bits));
     Array<int64_t> indptr(2 * den.size() + 1);
     Array<int32_t> columns(2 * count);
     Array<float> probs(2 * count);
-    fill_containment({pairs, data_of(num, "num", count), data_of(den, "den", num_relations), count, num_relations,
-                      num_target_relations, std::ldexp(1.0, -scale_bits), smoothing, prior},
-                     {indptr.mutable_data(), columns.mutable_data(), probs.mutable_data()});
+    const ContainmentArgs args{data_of(keys, "keys", count),
+                               data_of(num, "num", count),
+                               data_of(den, "den", num_relations),
+                               count,
+                               num_relations,
+                               num_target_relations,
+                               std::ldexp(1.0, -scale_bits),
+                               smoothing,
+                               prior};
+    expect(fill_containment(args, {indptr.mutable_data(), columns.mutable_data(), probs.mutable_data()}),
+           "keys must increase within the pairs of relations");
     return py::make_tuple(indptr, columns, probs);
 }
 

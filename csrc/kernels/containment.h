@@ -29,6 +29,7 @@ struct ContainmentOut {
     float* probs;      // [2 count]
 };
 
-void fill_containment(const ContainmentArgs& args, const ContainmentOut& out);
+// False where the keys are not in order, or are of other relations.
+bool fill_containment(const ContainmentArgs& args, const ContainmentOut& out);
 
 }  // namespace stea

@@ -3,52 +3,62 @@
 #include <algorithm>
 
 namespace stea {
+namespace {
+
+// Loops collect what is wrong in the bits of one number, its sign in the loops over integers: a jump, or a truth value,
+// would keep the compiler from making vectors of them. Differences are of unsigned numbers, which may wrap.
+bool has_sign(uint64_t bits) { return (bits >> 63) != 0; }
+bool has_sign(uint32_t bits) { return (bits >> 31) != 0; }
+
+}  // namespace
 
 bool are_offsets(const int64_t* offsets, int64_t rows, int64_t size) {
-    if (offsets[0] != 0 || offsets[rows] != size) return false;
-    bool rising = true;
-    for (int64_t row = 0; row < rows; ++row) rising &= offsets[row] <= offsets[row + 1];
-    return rising;
+    uint64_t wrong = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+        const auto next = static_cast<uint64_t>(offsets[row + 1]);
+        wrong |= next | (next - static_cast<uint64_t>(offsets[row]));
+    }
+    return offsets[0] == 0 && offsets[rows] == size && !has_sign(wrong);
 }
 
 bool all_within(const int32_t* values, int64_t count, int64_t end) {
-    const auto bound = static_cast<uint32_t>(std::clamp<int64_t>(end, 0, int64_t{INT32_MAX} + 1));
-    bool within = true;
-    for (int64_t i = 0; i < count; ++i) within &= static_cast<uint32_t>(values[i]) < bound;
-    return within;
+    if (end <= 0) return count == 0;
+    const auto last = static_cast<uint32_t>(std::min<int64_t>(end - 1, INT32_MAX));
+    uint32_t wrong = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const auto value = static_cast<uint32_t>(values[i]);
+        wrong |= value | (last - value);
+    }
+    return !has_sign(wrong);
 }
 
 bool all_below(const int32_t* values, int64_t count, int64_t end) {
     const auto last = static_cast<int32_t>(std::min<int64_t>(end - 1, INT32_MAX));
-    bool below = true;
-    for (int64_t i = 0; i < count; ++i) below &= values[i] <= last;
-    return below;
+    uint32_t wrong = 0;
+    for (int64_t i = 0; i < count; ++i) wrong |= static_cast<uint32_t>(values[i] > last);
+    return wrong == 0;
 }
 
 bool are_probabilities(const float* values, int64_t count) {
     constexpr float kMost = 1.0f + 0x1p-10f;
-    bool usable = true;
-    for (int64_t i = 0; i < count; ++i) usable &= (values[i] >= 0.0f) & (values[i] <= kMost);
-    return usable;
-}
-
-bool are_increasing(const int64_t* values, int64_t count, int64_t end) {
-    if (count == 0) return true;
-    bool rising = true;
-    for (int64_t i = 1; i < count; ++i) rising &= values[i - 1] < values[i];
-    return rising && values[0] >= 0 && values[count - 1] < end;
+    uint32_t right = 1;
+    for (int64_t i = 0; i < count; ++i) {
+        right &= static_cast<uint32_t>(values[i] >= 0.0f) & static_cast<uint32_t>(values[i] <= kMost);  // not of NaN
+    }
+    return right != 0;
 }
 
 int64_t relations_of(const GraphView& graph) {
-    const auto bound = static_cast<uint32_t>(std::min<int64_t>(graph.num_entities, int64_t{INT32_MAX} + 1));
-    bool within = true;
-    uint32_t largest = 0;
+    if (graph.num_edges == 0) return 0;
+    const auto last = static_cast<uint32_t>(std::min<int64_t>(graph.num_entities - 1, INT32_MAX));
+    uint32_t wrong = 0;
+    int32_t largest = 0;
     for (int64_t i = 0; i < graph.num_edges; ++i) {
-        within &= static_cast<uint32_t>(graph.edges[i].neighbor) < bound;
-        largest = std::max(largest, static_cast<uint32_t>(graph.edges[i].relation));
+        const auto neighbor = static_cast<uint32_t>(graph.edges[i].neighbor);
+        wrong |= neighbor | (last - neighbor) | static_cast<uint32_t>(graph.edges[i].relation);
+        largest = std::max(largest, graph.edges[i].relation);
     }
-    if (!within || largest > INT32_MAX) return -1;
-    return graph.num_edges > 0 ? int64_t{largest} + 1 : 0;
+    return has_sign(wrong) ? -1 : int64_t{largest} + 1;
 }
 
 }  // namespace stea
