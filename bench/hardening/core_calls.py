@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import collections
 import faulthandler
-import sys
+import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from stea_fast import _core
 from stea_fast.search.engines.cpu import Pools
 
 Arguments = dict[str, Any]
+MEMORY = 4 << 30  # sizes are changed as well: what asks for more must be told that there is none
 
 
 def main() -> None:
@@ -31,18 +33,12 @@ def main() -> None:
     parser.add_argument("--journal", type=Path, help="file that says which call is being made")
     arguments = parser.parse_args()
     faulthandler.enable()
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which has a limit of its own, and maps far more than it uses
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     outcomes: collections.Counter[str] = collections.Counter()
-    with arguments.journal.open("w") if arguments.journal else sys.stderr as journal:
-        for number in range(arguments.first, arguments.first + arguments.count):
-            outcomes[call(number, lambda name, n=number: _note(journal, f"{n} {name}"))] += 1
+    for number in range(arguments.first, arguments.first + arguments.count):
+        outcomes[call(number, arguments.journal)] += 1
     print(f"{arguments.count} changed calls of {len(MAKERS)} entry points: {dict(outcomes)}")
-
-
-def _note(journal: Any, line: str) -> None:
-    if journal is not sys.stderr:
-        journal.seek(0)
-        journal.write(f"{line:40}\n")
-        journal.flush()
 
 
 def entry_points() -> set[str]:
@@ -50,15 +46,16 @@ def entry_points() -> set[str]:
     return {name for name in dir(_core) if not name.startswith("_")}
 
 
-def call(number: int, note: Callable[[str], None]) -> str:
-    """Make one call; returns the name of the exception, or "result"."""
+def call(number: int, journal: Path | None = None) -> str:
+    """Make one call, noted beforehand; returns the name of the exception, or "result"."""
     rng = np.random.default_rng(number)
     name = sorted(MAKERS)[number % len(MAKERS)]
     given = MAKERS[name](rng)
     if number >= len(MAKERS):  # the first of each is called as it is
         for key in rng.permutation(sorted(given))[: int(rng.integers(1, 4))]:
             given[str(key)] = mutations.mutated(given[key], rng)
-    note(name)
+    if journal:
+        journal.write_text(f"{number} {name}\n", encoding="utf-8")
     try:
         _touch(getattr(_core, name)(**{key: _made(key, value) for key, value in given.items()}))
     except Exception as error:  # any exception is an answer; a crash is none

@@ -56,7 +56,7 @@ def _one_element(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _shuffled(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return rng.permutation(array.reshape(-1)).reshape(array.shape)
+    return array.reshape(-1)[rng.permutation(array.size)].reshape(array.shape)
 
 
 def _shorter(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
