@@ -53,12 +53,16 @@ class Tables {
     Object.assign(this, table);
     [this.sources, this.targets] = table.entities.map((names) => new Names(names));
     [this.relations1, this.relations2] = table.relations.map((names) => new Names(names));
-    const judged = Array.from(this.target.keys()).filter((source) => this.target[source] >= 0);
-    const linked = judged.filter((source) => this.isLinked(source));
     this.holder = new Int32Array(this.targets.length).fill(-1); // a source that took the target, a linked one if any did
-    for (const source of judged.concat(linked)) this.holder[this.target[source]] = source;
-    const reached = new Set(linked.map((source) => this.target[source]));
-    this.unlinked = Array.from(this.targets.local.keys()).filter((target) => !reached.has(target));
+    const reached = new Uint8Array(this.targets.length);
+    for (let source = 0; source < this.sources.length; source++) {
+      const target = this.target[source];
+      if (target < 0 || (reached[target] && !this.isLinked(source))) continue;
+      this.holder[target] = source;
+      reached[target] |= this.isLinked(source);
+    }
+    this.unlinked = [];
+    for (let target = 0; target < reached.length; target++) if (!reached[target]) this.unlinked.push(target);
     this.length = this.sources.length + this.unlinked.length;
     this.blocks = new Map();
   }
@@ -77,7 +81,8 @@ class Tables {
   }
 
   isLinked(source) {
-    return ["seed", "link"].includes(this.statuses[this.status[source]]);
+    const status = this.statuses[this.status[source]];
+    return status === "link" || status === "seed";
   }
 
   hasNamedTarget(source) {
@@ -135,10 +140,10 @@ class View {
   }
 
   ordered(rows, order) {
+    if (order === "name") return rows; // they are
     const { probability, target, parts } = this.tables;
     const last = 2 * parts; // what has no probability: it comes after all that have one
     const key = {
-      name: () => 0,
       surest: (row) => target[row] >= 0 ? parts - probability[row] : last,
       least_sure: (row) => target[row] >= 0 ? probability[row] : last,
       random: scrambled,
