@@ -198,8 +198,11 @@ def test_a_browser_that_cannot_unpack_says_so(browser, page):
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
 
 
-def test_a_damaged_page_says_so(browser, page, tmp_path):
+@pytest.mark.parametrize(("part", "where"), [("table", "p[@id='count']"), ("block-0", "details/p")])
+def test_a_damaged_page_says_so(browser, page, tmp_path, part, where):
     text = page.read_text(encoding="utf-8")
-    (tmp_path / "damaged.html").write_text(text.replace('id="table">', 'id="table">AAAA'), encoding="utf-8")
+    (tmp_path / "damaged.html").write_text(text.replace(f'id="{part}">', f'id="{part}">AAAA'), encoding="utf-8")
     browser.get((tmp_path / "damaged.html").as_uri())
-    browser.find_element("xpath", "//p[@id='count'][contains(., 'cannot be unpacked')]")
+    if part != "table":
+        browser.find_element("css selector", "details.entity summary").click()
+    browser.find_element("xpath", f"//{where}[contains(., 'cannot be unpacked')]")

@@ -1,4 +1,4 @@
-"""The section where any entity can be looked up. `page.js` fills it from the tables of `lookup`."""
+"""The section where any entity can be looked up. `tables.js` and `page.js` fill it from the tables of `lookup`."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from stea_fast.alignment.report.rejected import REASONS, RejectedCandidates, bes
 from stea_fast.refinement.facts import FactTable
 
 SOURCES_PER_BLOCK = 2048
-# Of the packed tables; with it a page stays well below 20 MB. Names are shortened until they take at most their share,
-# then facts and candidates are left out until the rest fits, in these steps.
+# Of the packed tables; with it a page stays well below 20 MB, unless there are millions of entities. Names are
+# shortened until they take at most their share, then facts and candidates are left out until the rest fits.
 MOST_CHARACTERS, SHARE_OF_NAMES = 15_000_000, 0.6
 LETTERS = (MOST_LETTERS, 100, 50, 25)
 DEPTHS = ((5, 4), (3, 2), (1, 1), (0, 0))  # facts behind a decision, rejected candidates of a source

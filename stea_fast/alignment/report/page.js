@@ -1,111 +1,6 @@
-"use strict";
-// Looks entities up in the tables that the page carries. Names come from the user's files: they enter the document as
-// text and as titles only, each isolated by <bdi> so that its direction of writing stays its own.
+// Looks entities up in the tables, and draws a page of those that were found.
 
 const PER_PAGE = 50;
-const MOST_SHOWN = 80; // letters of a name in a row; its title has more
-
-const at = (id) => document.getElementById(id);
-
-function element(tag, properties, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
-// --- tables ---
-
-async function unpack(id) {
-  const place = at(id);
-  const letters = atob(place.textContent);
-  place.remove(); // what is unpacked is not needed twice
-  const bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
-class Names {
-  constructor({ spaces, space, local }) {
-    Object.assign(this, { spaces, space, local });
-  }
-
-  get length() {
-    return this.local.length;
-  }
-
-  full(i) {
-    return this.spaces[this.space[i]] + this.local[i];
-  }
-
-  short(i) {
-    const letters = Array.from(this.local[i]);
-    return letters.length > MOST_SHOWN ? letters.slice(0, MOST_SHOWN - 1).join("") + "…" : this.local[i];
-  }
-
-  shown(i) {
-    return element("bdi", { title: this.full(i) }, this.short(i));
-  }
-}
-
-class Tables {
-  constructor(table) {
-    Object.assign(this, table);
-    [this.sources, this.targets] = table.entities.map((names) => new Names(names));
-    [this.relations1, this.relations2] = table.relations.map((names) => new Names(names));
-    const judged = Array.from(this.target.keys()).filter((source) => this.target[source] >= 0);
-    const linked = judged.filter((source) => this.isLinked(source));
-    this.holder = new Int32Array(this.targets.length).fill(-1); // a source that took the target, a linked one if any did
-    for (const source of judged.concat(linked)) this.holder[this.target[source]] = source;
-    const reached = new Set(linked.map((source) => this.target[source]));
-    this.unlinked = Array.from(this.targets.local.keys()).filter((target) => !reached.has(target));
-    this.length = this.sources.length + this.unlinked.length;
-    this.blocks = new Map();
-  }
-
-  // Rows are all sources, then the targets that no link reaches.
-  isSource(row) {
-    return row < this.sources.length;
-  }
-
-  unlinkedTarget(row) {
-    return this.unlinked[row - this.sources.length];
-  }
-
-  statusOf(row) {
-    return this.isSource(row) ? this.statuses[this.status[row]] : "unlinked";
-  }
-
-  isLinked(source) {
-    return ["seed", "link"].includes(this.statuses[this.status[source]]);
-  }
-
-  hasNamedTarget(source) {
-    return this.isLinked(source) || this.statusOf(source) === "uncertain";
-  }
-
-  namesOf(row) {
-    if (!this.isSource(row)) return [this.targets.full(this.unlinkedTarget(row))];
-    const named = [this.sources.full(row)];
-    if (this.hasNamedTarget(row)) named.push(this.targets.full(this.target[row]));
-    return named;
-  }
-
-  block(source) {
-    const number = Math.floor(source / this.sources_per_block);
-    if (!this.blocks.has(number)) this.blocks.set(number, unpack(`block-${number}`));
-    return this.blocks.get(number);
-  }
-}
-
-// The entries of one source in a part of a block: counts say how many each source has.
-function entries(part, place) {
-  let begin = 0;
-  for (let i = 0; i < place; i++) begin += part.count[i];
-  return Array.from({ length: part.count[place] }, (_, i) => begin + i);
-}
-
-// --- rows ---
 
 class View {
   constructor(tables) {
@@ -135,10 +30,10 @@ class View {
   }
 
   ordered(rows, order) {
+    if (order === "name") return rows; // they are
     const { probability, target, parts } = this.tables;
     const last = 2 * parts; // what has no probability: it comes after all that have one
     const key = {
-      name: () => 0,
       surest: (row) => target[row] >= 0 ? parts - probability[row] : last,
       least_sure: (row) => target[row] >= 0 ? probability[row] : last,
       random: scrambled,
@@ -171,7 +66,8 @@ class View {
 
   row(row) {
     const made = element("details", { className: "entity" }, this.summary(row));
-    const open = () => this.details(row).then((parts) => made.append(...parts));
+    const fail = (error) => [element("p", {}, damaged(error))];
+    const open = () => this.details(row).catch(fail).then((parts) => made.append(...parts));
     made.addEventListener("toggle", open, { once: true });
     return made;
   }
@@ -305,6 +201,10 @@ function scrambled(row) {
   return Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) >>> 11;
 }
 
+function damaged(error) {
+  return `This cannot be unpacked (${error}): the page is damaged. Write it anew.`;
+}
+
 async function start() {
   const count = at("count");
   if (!("DecompressionStream" in window)) {
@@ -324,5 +224,5 @@ async function start() {
 }
 
 start().catch((error) => {
-  at("count").textContent = `The entities cannot be unpacked (${error}); the page is damaged. Write it anew.`;
+  at("count").textContent = damaged(error);
 });

@@ -34,7 +34,7 @@ def render(report: ReportContent) -> str:
         _summary(report), _quality(report), _history(report), calibration_section(report), _coverage(report),
         _relations(report), entities_section(report, *depth), _settings(report),
     ]  # fmt: skip
-    style, script = f"\n{_asset('page.css')}", f"\n{_asset('page.js')}"
+    style, script = f"\n{_asset('page.css')}", f"\n{_asset('tables.js')}\n{_asset('page.js')}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
