@@ -1,0 +1,106 @@
+"""Give mutated files to every reader, for as long as one likes: `make fuzz`, or
+
+    python tests/fuzz/run.py --hours 1
+    python tests/fuzz/run.py --seconds 60 --only "graph a.nt" --seed 7
+    python tests/fuzz/run.py --replay tests/fuzz/regressions
+
+Where atheris is installed (`pip install atheris`), its mutations, which are guided by coverage, have half of the time.
+An input that breaks the contract (fuzz_contract.py) is saved in a folder named after its reader. Mend the reader, rename the
+folder after the defect, and move it to tests/fuzz/regressions: the tests then read it forever.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others reserve gigabytes that they do not use
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from fuzz_targets import TARGETS, Target  # noqa: E402
+from fuzz_worker import Tally, make_input, replay, run  # noqa: E402
+
+STEP = 2000  # inputs of one reader before it is another one's turn
+
+
+def main() -> int:
+    """Returns 1 if an input broke the contract."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hours", type=float, help="how long (default: until every reader has had --inputs)")
+    parser.add_argument("--seconds", type=float, help="how long, in seconds")
+    parser.add_argument("--inputs", type=int, default=STEP, help="inputs per reader (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of all mutations (default: %(default)s)")
+    parser.add_argument("--only", action="append", choices=TARGETS, help="a reader by name; may be repeated")
+    parser.add_argument("--state", type=Path, help="go on from, and note in, this file how far each reader is")
+    parser.add_argument("--save", type=Path, default=Path("fuzz_failures"), help="where inputs that fail are put")
+    parser.add_argument("--replay", type=Path, help="read saved inputs again: a folder of folders")
+    arguments = parser.parse_args()
+    if arguments.replay is not None:
+        return _replay_all(arguments.replay)
+    seconds = arguments.hours * 3600 if arguments.hours else arguments.seconds
+    tallies = _fuzz(arguments, [TARGETS[name] for name in arguments.only or TARGETS], seconds)
+    return _report(tallies)
+
+
+def _fuzz(arguments: argparse.Namespace, targets: list[Target], seconds: float | None) -> dict[str, Tally]:
+    started = time.monotonic()
+    reached = _reached(arguments.state)
+    tallies = {target.name: Tally() for target in targets}
+    wanted = {target.name: reached.get(target.name, 0) + arguments.inputs for target in targets}
+    while True:
+        for target in targets:
+            begin = reached.get(target.name, 0)
+            end = begin + STEP if seconds is not None else min(begin + STEP, wanted[target.name])
+            tally = run(target, arguments.seed, begin, end)
+            tallies[target.name].add(tally)
+            reached[target.name] = end
+            for failure in tally.failures:
+                _save(arguments.save, target, arguments.seed, failure.number, failure.what)
+            if arguments.state is not None:
+                arguments.state.write_text(json.dumps(reached, indent=1), encoding="utf-8")
+            if seconds is not None and time.monotonic() - started > seconds:
+                return tallies
+        if seconds is None and all(reached[name] >= wanted[name] for name in wanted):
+            return tallies
+
+
+def _reached(state: Path | None) -> dict[str, int]:
+    return json.loads(state.read_text(encoding="utf-8")) if state is not None and state.exists() else {}
+
+
+def _save(folder: Path, target: Target, seed: int, number: int, what: str) -> None:
+    place = folder / target.name / f"seed {seed} number {number}"
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in make_input(target, seed, number).items():
+        (place / name).write_bytes(content)
+    print(f"{target.name}: {what}\n  saved in {place}", file=sys.stderr, flush=True)
+
+
+def _report(tallies: dict[str, Tally]) -> int:
+    total = Tally()
+    for name, tally in tallies.items():
+        total.add(tally)
+        print(f"{name:24}{tally.inputs:>10,} inputs {tally.refused:>10,} refused {tally.seconds:>8.1f} s "
+              f"{len(tally.failures):>4} failures")  # fmt: skip
+    print(f"{'all':24}{total.inputs:>10,} inputs {total.refused:>10,} refused {total.seconds:>8.1f} s "
+          f"{len(total.failures):>4} failures")  # fmt: skip
+    return 1 if total.failures else 0
+
+
+def _replay_all(folder: Path) -> int:
+    failed = 0
+    for target_folder in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for case in sorted(target_folder.iterdir()):
+            files = {path.name: path.read_bytes() for path in case.iterdir()}
+            what = replay(TARGETS[target_folder.name], files)
+            failed += what is not None
+            print(f"{target_folder.name}/{case.name}: {what or 'good'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
