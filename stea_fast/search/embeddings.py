@@ -12,7 +12,7 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast.types import Array, ArrayLike
 
 METRICS = ("cosine", "ip", "l2")
-ROWS_AT_ONCE = 128  # converted or looked at in one go: their squares fit in a cache
+ROWS_AT_ONCE = 2048  # converted or looked at in one go
 LARGEST_NORM, SMALLEST_NORM = 1e15, 1e-15  # norms between these have inner products that single precision can hold
 LARGEST_SCORE = 1e37  # scores are float32
 LEAST_NORM = 2.0**-500  # the squares of smaller norms are lost in double precision: they count as 0

@@ -8,10 +8,9 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kZeroVectorWeight = 1e-6f;  // of a zero vector: its products are 0, whatever they are multiplied with
-constexpr int64_t kExactBatch = 8;         // pairs scored before what remains is looked at again
-constexpr float kDeviations = 5.0f;         // of an error of rounding, which no pair in a million exceeds
+constexpr int64_t kExactBatch = 16;         // pairs scored before what remains is looked at again
 constexpr int32_t kMostScored = 2048;       // a line with more to score is left to another way of searching
-constexpr int32_t kLeastGrowth = 16;        // places that must be free after looking through a line
+constexpr int32_t kLeastGrowth = 16;        // candidates that a line takes before it is looked through again
 
 }  // namespace
 
@@ -28,7 +27,6 @@ std::vector<Line> make_lines(const SearchSide& side, double weight_scale, double
             const auto floor = static_cast<float>(side.floors[i] / score_scale);
             line.threshold = floor - kFuzz * std::abs(floor);
         }
-        line.guess = -kInfinity;
         line.scored = 0;
         line.excluded = side.excluded != nullptr && side.excluded[i] != 0;
         set_rounded(line, kZeroRow);
@@ -42,18 +40,18 @@ void set_rounded(Line& line, const RoundedRow& row) {
     line.length = row.length;
 }
 
-Pending::Pending(int64_t lines, int64_t best, int64_t least_capacity)
-    : k(best),
-      capacity(std::max(least_capacity, 3 * best)),
+Pending::Pending(int64_t lines, int64_t k, int64_t least_capacity)
+    : capacity(std::max(least_capacity, 3 * k)),
+      first_limit(static_cast<int32_t>(std::max<int64_t>(kLeastGrowth, 2 * k))),
       entries(static_cast<size_t>(lines * capacity)),
-      sizes(static_cast<size_t>(lines), 0),
-      likely(static_cast<size_t>(lines * best), -kInfinity),
-      least_likely(static_cast<size_t>(lines), -kInfinity) {}
+      sizes(static_cast<size_t>(lines)),
+      limits(static_cast<size_t>(lines)) {
+    clear();
+}
 
 void Pending::clear() {
     std::fill(sizes.begin(), sizes.end(), 0);
-    std::fill(likely.begin(), likely.end(), -kInfinity);
-    std::fill(least_likely.begin(), least_likely.end(), -kInfinity);
+    std::fill(limits.begin(), limits.end(), first_limit);
 }
 
 Direction::Direction(Lines queries, Lines keys, bool queries_are_rows, const SearchBest& best, Metric metric,
@@ -63,7 +61,6 @@ Direction::Direction(Lines queries, Lines keys, bool queries_are_rows, const Sea
       lines_(queries.lines),
       other_lines_(keys.lines),
       queries_are_rows_(queries_are_rows),
-      likely_error_(std::min(1.0f, kDeviations / std::sqrt(static_cast<float>(queries.side.values.width)))),
       best_(best),
       metric_(metric),
       score_scale_(score_scale),
@@ -80,99 +77,84 @@ float Direction::error(int64_t query, int64_t key) const {
     return queries_are_rows_ ? score_error(line, other) : score_error(other, line);
 }
 
-void Direction::make_room(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const {
-    Pending::Entry* entries = pending.entries.data() + slot * pending.capacity;
+bool Direction::offer(Pending& pending, int64_t slot, int64_t query, Entry entry, SettleScratch& scratch) const {
     int32_t& size = pending.sizes[static_cast<size_t>(slot)];
+    pending.of(slot)[size++] = entry;
+    if (size < pending.limits[static_cast<size_t>(slot)]) return false;
+    drop_hopeless(pending, slot, query, scratch);
+    if (size > pending.capacity - kLeastGrowth) settle(pending, slot, query, scratch);
+    const int64_t limit = size + std::max(kLeastGrowth, size / 2);
+    pending.limits[static_cast<size_t>(slot)] = static_cast<int32_t>(std::min(limit, pending.capacity));
+    return true;
+}
+
+// The k-th best of all lower bounds is reached by k candidates: others must be able to reach it too.
+void Direction::drop_hopeless(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const {
+    Entry* entries = pending.of(slot);
+    int32_t& size = pending.sizes[static_cast<size_t>(slot)];
+    std::vector<float>& lower = scratch.lower;
+    lower.clear();
+    for (int32_t i = 0; i < size; ++i) lower.push_back(entries[i].score - error(query, entries[i].index));
+    for (int32_t i = 0; i < best_.sizes[query]; ++i) {
+        lower.push_back(static_cast<float>(best_.scores[query * best_.k + i] / score_scale_));
+    }
+    if (static_cast<int64_t>(lower.size()) < best_.k) return;
+    std::nth_element(lower.begin(), lower.begin() + (best_.k - 1), lower.end(), std::greater<float>());
+    raise_threshold(query, static_cast<double>(lower[static_cast<size_t>(best_.k - 1)]));
     const float threshold = lines_[static_cast<size_t>(query)].threshold;
-    const auto hopeless = [threshold](const Pending::Entry& entry) { return entry.upper < threshold; };
-    size = static_cast<int32_t>(std::remove_if(entries, entries + size, hopeless) - entries);
-    if (size > pending.capacity - kLeastGrowth) settle(pending, slot, query, pending.capacity / 2, scratch);
+    Entry* end = std::remove_if(entries, entries + size, [&](const Entry& entry) {
+        return entry.score + error(query, entry.index) < threshold;
+    });
+    size = static_cast<int32_t>(end - entries);
 }
 
-// The k-th best score is likely to be above the k-th best of what each is likely to be above: then others that cannot
-// reach that do not matter. An error is at most as large as if all its components had the worst sign; after the turn
-// they are as good as random, and their sum is smaller by the square root of their number.
-void Direction::raise_guess(Pending& pending, int64_t slot, int64_t query, float likely) const {
-    float* largest = pending.likely.data() + slot * pending.k;
-    int64_t place = pending.k - 1;
-    for (; place > 0 && largest[place - 1] < likely; --place) largest[place] = largest[place - 1];
-    largest[place] = likely;
-    const float least = largest[pending.k - 1];
-    pending.least_likely[static_cast<size_t>(slot)] = least;
-    if (least == -kInfinity) return;
-    Line& line = lines_[static_cast<size_t>(query)];
-    line.guess = lowered(query, static_cast<double>(least));
-    line.threshold = std::max(line.threshold, line.guess);
-}
-
-// By the rounding of scores to quanta and of thresholds to floats.
-float Direction::lowered(int64_t query, double score) const {
-    const auto single = static_cast<float>(score - 2.0 * queries_.quanta[query] / score_scale_);
-    return single - 0.5f * kFuzz * std::abs(single);
+// To what is certainly reached: lowered by the rounding of scores to quanta and of thresholds to floats.
+void Direction::raise_threshold(int64_t query, double score) const {
+    const double lowered = score - 2.0 * queries_.quanta[query] / score_scale_;
+    const auto single = static_cast<float>(lowered);
+    float& threshold = lines_[static_cast<size_t>(query)].threshold;
+    threshold = std::max(threshold, single - 0.5f * kFuzz * std::abs(single));
 }
 
 double Direction::worst(int64_t query) const { return best_.scores[(query + 1) * best_.k - 1]; }
 
-// Those of the largest upper bounds first: once the k-th best exact score is above the others', these do not matter.
-void Direction::settle(Pending& pending, int64_t slot, int64_t query, int64_t may_remain,
-                       SettleScratch& scratch) const {
-    Pending::Entry* begin = pending.entries.data() + slot * pending.capacity;
-    Pending::Entry* const first = begin;
-    Pending::Entry* end = begin + pending.sizes[static_cast<size_t>(slot)];
-    Line& line = lines_[static_cast<size_t>(query)];
-    if (end - begin > best_.k) {
-        std::nth_element(begin, begin + best_.k, end, [](const Pending::Entry& a, const Pending::Entry& b) {
-            return a.upper > b.upper || (a.upper == b.upper && a.key < b.key);
-        });
+// In the order of their upper bounds: once the k-th best exact score is above the next one, nothing else matters.
+void Direction::settle(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const {
+    Entry* entries = pending.of(slot);
+    int32_t& size = pending.sizes[static_cast<size_t>(slot)];
+    auto& judged = scratch.judged;
+    judged.clear();
+    for (int32_t i = 0; i < size; ++i) {
+        judged.push_back({entries[i].score + error(query, entries[i].index), entries[i]});
     }
-    for (int64_t batch = best_.k; end - begin > may_remain; batch = kExactBatch) {
-        const int64_t count = std::min<int64_t>(batch, end - begin);
-        scratch.keys.clear();
-        for (int64_t i = 0; i < count; ++i) scratch.keys.push_back(begin[i].key);
-        scratch.scores.resize(static_cast<size_t>(count));
-        prefetch_keys(begin + count, end);
-        score_exactly(query, scratch.keys.data(), count, scratch.scores.data());
+    std::sort(judged.begin(), judged.end(), [](const auto& a, const auto& b) {
+        return a.upper > b.upper || (a.upper == b.upper && a.entry.index < b.entry.index);
+    });
+    Line& line = lines_[static_cast<size_t>(query)];
+    int32_t keys[kExactBatch];
+    double scores[kExactBatch];
+    for (size_t begin = 0; begin < judged.size() && judged[begin].upper >= line.threshold; begin += kExactBatch) {
+        int64_t count = 0;
+        for (; count < kExactBatch && begin + static_cast<size_t>(count) < judged.size(); ++count) {
+            const auto& next = judged[begin + static_cast<size_t>(count)];
+            if (next.upper < line.threshold) break;
+            keys[count] = next.entry.index;
+        }
+        score_exactly(query, keys, count, scores);
         for (int64_t i = 0; i < count; ++i) {
-            keep(query, begin[i].key, scratch.scores[static_cast<size_t>(i)]);
-            if (best_.sums != nullptr) correct_sum(query, begin[i], scratch.scores[static_cast<size_t>(i)]);
+            keep(query, keys[i], scores[i]);
+            if (best_.sums == nullptr) continue;
+            const double rounded = static_cast<double>(judged[begin + static_cast<size_t>(i)].entry.score) * score_scale_;
+            best_.sums[query] += std::exp(beta_ * scores[i] - anchor_) - std::exp(beta_ * rounded - anchor_);
         }
-        begin += count;
-        if (best_.sizes[query] == best_.k) {
-            line.threshold = std::max(line.threshold, lowered(query, worst(query) / score_scale_));
-        }
+        if (best_.sizes[query] == best_.k) raise_threshold(query, worst(query) / score_scale_);
         line.scored += static_cast<int32_t>(count);
         if (line.scored > kMostScored) {
             best_.unsettled[query] = 1;
             line.threshold = kInfinity;
         }
-        end = std::remove_if(begin, end, [&](const Pending::Entry& entry) { return entry.upper < line.threshold; });
     }
-    pending.sizes[static_cast<size_t>(slot)] = static_cast<int32_t>(std::copy(begin, end, first) - first);
-}
-
-// Those that will be scored first in the next batch.
-void Direction::prefetch_keys(const Pending::Entry* begin, const Pending::Entry* end) const {
-    const int64_t width = keys_.values.width;
-    for (const Pending::Entry* entry = begin; entry < std::min(begin + 2, end); ++entry) {
-        const int64_t first = entry->key * width;
-        const bool single = keys_.values.floats != nullptr;
-        const char* row = single ? reinterpret_cast<const char*>(keys_.values.floats + first)
-                                 : reinterpret_cast<const char*>(keys_.values.doubles + first);
-        const int64_t bytes = width * static_cast<int64_t>(single ? sizeof(float) : sizeof(double));
-        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
-    }
-}
-
-void Direction::correct_sum(int64_t query, const Pending::Entry& entry, double score) const {
-    const double rounded = static_cast<double>(entry.upper - error(query, entry.key)) * score_scale_;
-    best_.sums[query] += std::exp(beta_ * score - anchor_) - std::exp(beta_ * rounded - anchor_);
-}
-
-void Direction::finish(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const {
-    settle(pending, slot, query, 0, scratch);
-    const bool right = best_.sizes[query] == best_.k && lowered(query, worst(query) / score_scale_) >=
-                                                            lines_[static_cast<size_t>(query)].guess;
-    if (!right && lines_[static_cast<size_t>(query)].guess > -kInfinity) best_.unsettled[query] = 1;
+    size = 0;
 }
 
 void Direction::score_exactly(int64_t query, const int32_t* keys, int64_t count, double* scores) const {

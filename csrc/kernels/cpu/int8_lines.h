@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../int8_search.h"
+#include "../topk.h"
 #include "tier.h"
 
 namespace stea {
@@ -18,7 +19,6 @@ struct Line {
     float length;
     float offset;
     float threshold;  // only scores that can reach it matter
-    float guess;      // the part of the threshold that is likely, and not yet certain
     int32_t scored;   // how many of its pairs were scored exactly
     bool excluded;
 };
@@ -39,35 +39,27 @@ std::vector<Line> make_lines(const SearchSide& side, double weight_scale, double
 // Fills in what follows from the rounded row.
 void set_rounded(Line& line, const RoundedRow& row);
 
-// A pair of a query and a key as the scan saw it.
-struct Candidate {
-    float score;  // by `rounded_score`
-    float error;  // by `score_error`
-    int32_t key;
-};
-
-// Candidates that wait to be settled, of some lines.
+// Candidates that wait to be settled, of some lines; scores are those of `rounded_score`.
 struct Pending {
-    struct Entry {
-        float upper;  // what the score may be
-        int32_t key;
-    };
-
     Pending(int64_t lines, int64_t k, int64_t least_capacity);
+    Entry* of(int64_t slot) { return entries.data() + slot * capacity; }
     void clear();
 
-    int64_t k;
     int64_t capacity;
+    int32_t first_limit;
     std::vector<Entry> entries;  // [lines, capacity]
     std::vector<int32_t> sizes;
-    std::vector<float> likely;  // [lines, k], the largest first: scores that are likely to be exceeded
-    std::vector<float> least_likely;  // the last of them
+    std::vector<int32_t> limits;  // the size at which a line is looked through
 };
 
 // What one thread needs to look a line through.
 struct SettleScratch {
-    std::vector<int32_t> keys;
-    std::vector<double> scores;
+    struct Judged {
+        float upper;
+        Entry entry;
+    };
+    std::vector<float> lower;
+    std::vector<Judged> judged;
 };
 
 // One direction of a search: the lines of one side as queries, those of the other as keys.
@@ -84,43 +76,25 @@ class Direction {
     // From now on sums of exp(beta * score - anchor) are corrected wherever a score becomes known exactly.
     void correct_sums(double beta, double anchor);
 
-    // Takes a candidate of a query whose pending ones are in `slot`; true if the query's threshold may have changed.
-    bool offer(Pending& pending, int64_t slot, int64_t query, const Candidate& candidate,
-               SettleScratch& scratch) const {
-        int32_t& size = pending.sizes[static_cast<size_t>(slot)];
-        pending.entries[static_cast<size_t>(slot * pending.capacity + size)] = {candidate.score + candidate.error,
-                                                                                candidate.key};
-        ++size;
-        const float likely = candidate.score - likely_error_ * candidate.error;
-        const bool raised = likely > pending.least_likely[static_cast<size_t>(slot)];
-        if (raised) raise_guess(pending, slot, query, likely);
-        if (size < pending.capacity) return raised;
-        make_room(pending, slot, query, scratch);
-        return true;
-    }
+    // Takes a candidate of a query whose pending ones are in `slot`; true if the query's threshold has changed.
+    bool offer(Pending& pending, int64_t slot, int64_t query, Entry entry, SettleScratch& scratch) const;
 
-    // At the end of a search: scores all pending ones that can still be among the best, and finds out whether the guess
-    // was right.
-    void finish(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const;
+    // Scores all pending ones that can still be among the best.
+    void settle(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const;
 
   private:
-    void settle(Pending& pending, int64_t slot, int64_t query, int64_t may_remain, SettleScratch& scratch) const;
     float error(int64_t query, int64_t key) const;
-    void raise_guess(Pending& pending, int64_t slot, int64_t query, float likely) const;
-    void make_room(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const;
-    void prefetch_keys(const Pending::Entry* begin, const Pending::Entry* end) const;
-    void correct_sum(int64_t query, const Pending::Entry& entry, double score) const;
+    void drop_hopeless(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const;
     void score_exactly(int64_t query, const int32_t* keys, int64_t count, double* scores) const;
     void keep(int64_t query, int32_t key, double score) const;
     double worst(int64_t query) const;
-    float lowered(int64_t query, double score) const;
+    void raise_threshold(int64_t query, double score) const;
 
     const SearchSide& queries_;
     const SearchSide& keys_;
     std::vector<Line>& lines_;
     const std::vector<Line>& other_lines_;
     bool queries_are_rows_;
-    float likely_error_;  // as a share of the largest possible one
     SearchBest best_;
     Metric metric_;
     double score_scale_;

@@ -11,7 +11,7 @@ namespace stea {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kMostRanges = 32;  // of columns, to which what a wave found is applied by different threads
+constexpr int64_t kRanges = 32;  // of columns, to which what a wave found is applied by different threads
 constexpr int64_t kRowCapacity = 256;
 constexpr int64_t kColumnCapacity = 64;  // there are many more columns than rows of a block
 constexpr int64_t kFirstRows = 2 * kSliverRows;
@@ -22,12 +22,6 @@ constexpr float kUnreachableShift = 1e30f;     // exp of minus this is 0
 constexpr int64_t kLinesPerTask = 256;
 
 int64_t rounded_up_to(int64_t count, int64_t size) { return (count + size - 1) / size * size; }
-
-int bits_of(int64_t number) {
-    int bits = 0;
-    for (; number > 0; number /= 2) ++bits;
-    return bits;
-}
 
 double power_of_two_above(const double* values, int64_t count) {
     const double largest = *std::max_element(values, values + count);
@@ -71,15 +65,10 @@ ScanLines::ScanLines(int64_t count)
 
 void ScanLines::set(int64_t place, const Line& line) {
     const auto i = static_cast<size_t>(place);
-    inverse[i] = 1.0f / line.unit;
-    offset[i] = line.excluded ? kInfinity : (line.offset - kFuzz * std::abs(line.offset)) * inverse[i];
-    set_threshold(place, line);
-}
-
-void ScanLines::set_threshold(int64_t place, const Line& line) {
-    const auto i = static_cast<size_t>(place);
     const float fuzz = kFuzz * (std::abs(line.threshold) + std::abs(line.offset));
+    inverse[i] = 1.0f / line.unit;
     threshold[i] = std::isinf(line.threshold) ? line.threshold : (line.threshold + line.offset - fuzz) * inverse[i];
+    offset[i] = line.excluded ? kInfinity : (line.offset - kFuzz * std::abs(line.offset)) * inverse[i];
 }
 
 // What one thread works with.
@@ -110,30 +99,28 @@ struct Int8Search::Worker {
 struct Int8Search::Wave {
     struct Found {
         int32_t column;
-        Candidate candidate;
+        Entry entry;
     };
 
     Wave(int64_t first_row, int64_t count, int64_t steps, int64_t columns, bool with_sums)
         : first(first_row),
           rows(count),
           blocks((count + kBlockRows - 1) / kBlockRows),
-          range_bits(bits_of((columns - 1) / kMostRanges)),
-          ranges(((columns - 1) >> range_bits) + 1),
+          range_width((columns + kRanges - 1) / kRanges),
           slivers(blocks * kBlockRows * steps * kStep),
-          found(static_cast<size_t>(blocks * ranges)),
+          found(static_cast<size_t>(blocks * kRanges)),
           padded_columns(rounded_up_to(columns, kSliverColumns)),
           column_sums(static_cast<size_t>(with_sums ? blocks * padded_columns : 0)) {
         std::fill_n(slivers.data(), blocks * kBlockRows * steps * kStep, uint8_t{128});
     }
 
-    std::vector<Found>& list(int64_t block, int64_t range) { return found[static_cast<size_t>(block * ranges + range)]; }
+    std::vector<Found>& list(int64_t block, int64_t range) { return found[static_cast<size_t>(block * kRanges + range)]; }
     int64_t block_rows(int64_t block) const { return std::min(kBlockRows, rows - block * kBlockRows); }
 
     int64_t first;
     int64_t rows;
     int64_t blocks;
-    int range_bits;  // a range of columns is that power of two
-    int64_t ranges;
+    int64_t range_width;
     AlignedBytes slivers;
     float coarseness = 0.0f;  // largest residual / scale
     std::vector<std::vector<Found>> found;  // by block and range of columns
@@ -209,7 +196,7 @@ int64_t Int8Search::advance(const Poll& poll) {
         watch.look(number);
         scan_block(wave, block, worker(number));
     });
-    parallel_tasks(wave.ranges, n_threads_, [&](int number, int64_t range) {
+    parallel_tasks(kRanges, n_threads_, [&](int number, int64_t range) {
         watch.look(number);
         offer_to_columns(wave, range, worker(number));
     });
@@ -302,7 +289,7 @@ void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
             }
         }
     }
-    for (int64_t i = 0; i < count; ++i) of_rows_.finish(worker.pending, i, wave.first + first + i, worker.settling);
+    for (int64_t i = 0; i < count; ++i) of_rows_.settle(worker.pending, i, wave.first + first + i, worker.settling);
 }
 
 void Int8Search::take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hits, Worker& worker) {
@@ -317,16 +304,15 @@ void Int8Search::take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hi
         const Line& column_line = columns_[static_cast<size_t>(column)];
         const int32_t product = found.sums[hit] - column_reach_[static_cast<size_t>(column)];
         const float score = rounded_score(row_line, column_line, product);
-        const float error = score_error(row_line, column_line);
-        const float upper = score + error;
+        const float upper = score + score_error(row_line, column_line);
         if (upper >= column_line.threshold && !row_line.excluded) {
-            wave.list(block, column >> wave.range_bits)
-                .push_back({static_cast<int32_t>(column), {score, error, static_cast<int32_t>(row)}});
+            wave.list(block, column / wave.range_width)
+                .push_back({static_cast<int32_t>(column), {score, static_cast<int32_t>(row)}});
         }
         if (upper >= row_line.threshold && !column_line.excluded) {
-            const Candidate candidate{score, error, static_cast<int32_t>(column)};
-            if (of_rows_.offer(worker.pending, found.rows[hit], row, candidate, worker.settling)) {
-                worker.lines.set_threshold(found.rows[hit], row_line);
+            const Entry entry{score, static_cast<int32_t>(column)};
+            if (of_rows_.offer(worker.pending, found.rows[hit], row, entry, worker.settling)) {
+                worker.lines.set(found.rows[hit], row_line);
             }
         }
     }
@@ -335,9 +321,10 @@ void Int8Search::take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hi
 void Int8Search::offer_to_columns(Wave& wave, int64_t range, Worker& worker) {
     for (int64_t block = 0; block < wave.blocks; ++block) {
         for (const Wave::Found& found : wave.list(block, range)) {
-            const Candidate& candidate = found.candidate;
-            if (candidate.score + candidate.error < columns_[static_cast<size_t>(found.column)].threshold) continue;
-            of_columns_.offer(pending_, found.column, found.column, candidate, worker.settling);
+            const Line& line = columns_[static_cast<size_t>(found.column)];
+            const Line& row = rows_[static_cast<size_t>(found.entry.index)];
+            if (found.entry.score + score_error(row, line) < line.threshold) continue;
+            of_columns_.offer(pending_, found.column, found.column, found.entry, worker.settling);
         }
     }
 }
@@ -360,7 +347,7 @@ void Int8Search::settle_columns(int64_t begin, int64_t end, const Poll& poll) {
         watch.look(number);
         const int64_t first = begin + task * kLinesPerTask;
         for (int64_t j = first; j < std::min(first + kLinesPerTask, end); ++j) {
-            of_columns_.finish(pending_, j, j, worker(number).settling);
+            of_columns_.settle(pending_, j, j, worker(number).settling);
         }
     });
 }

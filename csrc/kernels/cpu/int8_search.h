@@ -27,7 +27,6 @@ using Poll = std::function<bool()>;
 struct ScanLines {
     explicit ScanLines(int64_t count);
     void set(int64_t place, const Line& line);
-    void set_threshold(int64_t place, const Line& line);
 
     std::vector<float> inverse;
     std::vector<float> threshold;

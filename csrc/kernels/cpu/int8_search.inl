@@ -107,10 +107,9 @@ struct Tile {
     Ints sums[kTileRows][kTileVectors];
 };
 
-// Q + reach of every pair of a tile. Meanwhile an eighth of the next sliver of columns, at `next`, is sent for: a block
-// has eight slivers of rows.
+// Q + reach of every pair of a tile.
 static inline Tile multiply_tile(const uint8_t* rows, const int8_t* columns, int64_t steps, const int32_t* reach,
-                                 const int32_t* correction, const int8_t* next) {
+                                 const int32_t* correction) {
     Tile tile;
     for (int v = 0; v < kTileVectors; ++v) {
         Ints begin = load_lanes<Ints>(reach + v * kLanes);
@@ -127,7 +126,6 @@ static inline Tile multiply_tile(const uint8_t* rows, const int8_t* columns, int
             const Ints left = Ints{} + four;
             for (int v = 0; v < kTileVectors; ++v) tile.sums[i][v] = add_products(tile.sums[i][v], left, right[v]);
         }
-        __builtin_prefetch(next + step * (kSliverColumns * kStep / 8), 0, 2);
         rows += kSliverRows * kStep;
         columns += kSliverColumns * kStep;
     }
@@ -190,10 +188,9 @@ static int64_t scan_block(const ScanRows& rows, const ScanColumns& columns, cons
     for (int64_t row = 0; row < rows.count; row += kTileRows) {
         const uint8_t* left = rows.slivers + row / kSliverRows * rows.steps * kSliverRows * kStep +
                               row % kSliverRows * kStep;
-        const int8_t* next = columns.sliver + (rows.steps * kSliverColumns + row / kSliverRows * rows.steps * kStep) * kStep;
         for (int64_t column = 0; column < kSliverColumns; column += kTileVectors * kLanes) {
             const Tile tile = multiply_tile(left, columns.sliver + column * kStep, rows.steps, columns.reach + column,
-                                            columns.correction + column, next);
+                                            columns.correction + column);
             count = compare_tile<kOffsets>(tile, rows, row, columns, column, hits, count);
             if (kSums) add_exponentials_of_tile(tile, row, columns, column, sums);
         }
