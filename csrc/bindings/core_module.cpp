@@ -8,7 +8,6 @@
 #include "../kernels/cpu/parallel_rows.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
-#include "int8_functions.h"
 #include "gil.h"
 #include "topk_functions.h"
 
@@ -224,7 +223,6 @@ PYBIND11_MODULE(_core, m) {
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
           py::arg("by_neighbor") = false);
     add_topk_functions(m);
-    add_int8_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
-from stea_fast.search.ranked import CandidateEngine
 
 
-class ReferenceEngine(CandidateEngine):
+class ReferenceEngine:
     """Candidates of which every other target may be better."""
 
     name = "reference"
-    products = staticmethod(gathered_products)  # type: ignore[assignment]
+    products = staticmethod(gathered_products)
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The first targets, said to be no better than any other."""

@@ -8,16 +8,15 @@ from contextlib import contextmanager
 import torch
 
 from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
-from stea_fast.search.ranked import CandidateEngine
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2048, 8192
 
 
-class TorchEngine(CandidateEngine):
+class TorchEngine:
     """Blocks of similarities, their best joined with the best so far."""
 
     name = "torch"
-    products = staticmethod(gathered_products)  # type: ignore[assignment]
+    products = staticmethod(gathered_products)
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column, in single precision."""

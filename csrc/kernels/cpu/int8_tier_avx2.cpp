@@ -1,2 +1,0 @@
-#define STEA_TIER avx2
-#include "int8_tier_body.inl"

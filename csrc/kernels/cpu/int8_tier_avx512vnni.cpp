@@ -1,2 +1,0 @@
-#define STEA_TIER avx512vnni
-#include "int8_tier_body.inl"

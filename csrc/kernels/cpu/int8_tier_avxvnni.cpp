@@ -1,2 +1,0 @@
-#define STEA_TIER avxvnni
-#include "int8_tier_body.inl"
