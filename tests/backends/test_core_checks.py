@@ -77,7 +77,11 @@ def test_relations_that_the_table_does_not_know_are_refused():
         ("topk_products", {"indices": np.full((4, 1), 9, dtype=np.int32)}, "indices must be below the number of keys"),
         ("relation_counts", {"num_target_relations": 0}, "both graphs must have relations"),
         ("relation_counts", {"scale_bits": 61}, "scale_bits must leave room for the sum of all statements"),
-        ("containment", {"keys": np.array([5, 2])}, "keys must increase within the pairs of relations"),
+        (
+            "containment",
+            {"keys": np.array([5, 2]), "num": np.ones(2, dtype=np.int64)},
+            "keys must increase within the pairs of relations",
+        ),
         ("evidence", {"n_threads": 10**6}, r"n_threads must be in \[1, 1024\]"),
     ],
 )
