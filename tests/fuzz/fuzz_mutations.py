@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 
 Files = dict[str, bytes]  # the content of an input by the names of its files
 
-NUMBERS = (0, 1, 2, 7, 8, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1)
+NUMBERS = (0, 1, 2, 7, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1)
 WORDS = (
-    b"", b"\0", b"\n", b"\r\n", b"\r", b"\t", b" ", b'"', b'""', b'"""', b"'", b"<", b">", b"<<", b"&", b"&#0;", b"&x;", b";",
-    b",", b".", b"#", b"\\", b"\\u", b"\\uD800", b"\\U0010FFFF", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xf4\x8f\xbf\xbf",
-    b"_:", b"^^", b"@en", b"{", b"}", b"[", b"]", b"-1", b"1e999", b"NaN", b"9" * 30, b"null", b"true", b"%", b"urn:stea-fast:n_",
-    b"<!ENTITY x \"y\">", b"<![CDATA[", b"]]>", b"@prefix : <> .", b"\xe2\x80\xa8", b"\x85", b"\x1f\x8b", b"\x28\xb5\x2f\xfd",
+    b"", b"\0", b"\n", b"\r\n", b"\r", b"\t", b" ", b'"', b'""', b'"""', b"'", b"<", b">", b"<<", b"&", b"&#0;", b"&x;",
+    b";", b",", b".", b"#", b"\\", b"\\u", b"\\uD800", b"\\U0010FFFF", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf",
+    b"\xf4\x8f\xbf\xbf", b"_:", b"^^", b"@en", b"{", b"}", b"[", b"]", b"-1", b"1e999", b"NaN", b"9" * 30, b"null",
+    b"true", b"%", b"urn:stea-fast:n_", b"<!ENTITY x \"y\">", b"<![CDATA[", b"]]>", b"@prefix : <> .", b"\xe2\x80\xa8",
+    b"\x85", b"\x1f\x8b", b"\x28\xb5\x2f\xfd",
 )  # fmt: skip
 LARGEST = 1 << 16  # bytes; an input stays small, so that a thousand of them take a second
 
@@ -106,5 +107,6 @@ def splice(content: bytes, rng: random.Random, other: bytes) -> bytes:
 
 
 MUTATIONS: tuple[Callable[[bytes, random.Random, bytes], bytes], ...] = (
-    flip_bit, flip_bit, set_byte, set_number, set_number, insert_word, replace_by_word, remove, cut_off, repeat, move, splice,
+    flip_bit, flip_bit, set_byte, set_number, set_number, insert_word, replace_by_word, remove, cut_off, repeat, move,
+    splice,
 )  # fmt: skip

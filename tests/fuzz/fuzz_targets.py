@@ -1,7 +1,7 @@
-"""Every reader of the package as something that can be given files: how its files look when they are right, and the call.
+"""Every reader of the package as something that can be given files: how they look when they are right, and the call.
 
-A reader that has options takes them from the content of the file, so that an input always does the same. What was read is
-used as well: a graph that is loaded must be safe for the kernels.
+A reader that has options takes them from the content of the file, so that an input always does the same. What was read
+is used as well: a graph that is loaded must be safe for the kernels.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ GRAPH = KG(
     relation_names=["in", "capital of", "位于"],
 )  # fmt: skip
 TURTLE = (
-    "@prefix e: <http://e.org/> .\n@base <http://b.org/> .\n"
-    'e:a a e:Type ; e:p <x>, _:b, [ e:q "long"@en ], (1 2.5 true) . # comment\n'
-    "e:a e:r '''a 'long'\ntext\\u00e9''' , \"\"\"x\"\"\"^^e:t .\n"
-).encode()
+    b"@prefix e: <http://e.org/> .\n@base <http://b.org/> .\n"
+    b'e:a a e:Type ; e:p <x>, _:b, [ e:q "long"@en ], (1 2.5 true) . # comment\n'
+    b"e:a e:r '''a 'long'\ntext\\u00e9''' , \"\"\"x\"\"\"^^e:t .\n"
+)
 ONTOLOGY = (
     b'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE rdf:RDF [<!ENTITY e "http://e.org/">]>\n'
     b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="&e;" xml:base="http://b.org/">\n'
@@ -173,8 +173,8 @@ def _link_target(suffix: str) -> Target:
 
 DBP15K = {
     "triples_1": b"0\t0\t1\n1\t1\t2\n", "triples_2": b"10\t0\t11\n11\t1\t12\n", "ref_ent_ids": b"0\t10\n1\t11\n",
-    "sup_ent_ids": b"2\t12\n", "ent_ids_1": "0\tBerlin\n1\tKöln\n2\tx\n".encode(), "ent_ids_2": b"10\ta\n11\tb\n12\tc\n",
-    "rel_ids_1": b"0\tin\n1\tof\n",
+    "sup_ent_ids": b"2\t12\n", "ent_ids_1": "0\tBerlin\n1\tKöln\n2\tx\n".encode(),
+    "ent_ids_2": b"10\ta\n11\tb\n12\tc\n", "rel_ids_1": b"0\tin\n1\tof\n",
 }  # fmt: skip
 OPENEA = {
     "rel_triples_1": "Berlin\tin\tGermany\nKöln\tin\tGermany\n".encode(), "rel_triples_2": b"b\tp\tg\nk\tp\tg\n",
@@ -218,7 +218,12 @@ def _save_checkpoint(path: Path) -> None:
 
 
 def _arrays() -> list[Files]:
-    arrays = (np.arange(12, dtype=np.float32).reshape(4, 3), np.asfortranarray(np.eye(3)), np.arange(5), np.zeros((0, 3)))
+    arrays = (
+        np.arange(12, dtype=np.float32).reshape(4, 3),
+        np.asfortranarray(np.eye(3)),
+        np.arange(5),
+        np.zeros((0, 3)),
+    )
     return [_written("a.npy", lambda path, array=array: np.save(path, array)) for array in arrays]  # type: ignore[misc]
 
 

@@ -1,11 +1,12 @@
 """Inputs in a child process that may crash, hang or eat memory without harm to anybody else.
 
-Each child has an end of memory and an alarm that ends it, also inside a library. Before each input it notes the number in
-memory that it shares with its parent, who thus knows which input ended it, and goes on behind that one.
+Each child has an end of memory and an alarm that ends it, also inside a library. Before each input it notes the number
+in memory that it shares with its parent, who thus knows which input ended it, and goes on behind that one.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import mmap
 import os
@@ -128,14 +129,19 @@ def _run_batch(
     return last + 1
 
 
-def _read(target: Target, files: Files, folder: Path, seconds: float) -> str | None:
-    """None for an input that was read, "" for one that was refused, and else what went wrong."""
-    if folder.exists():
-        for path in folder.iterdir():
-            path.unlink()
+def put(files: Files, folder: Path) -> None:
+    """Write the files of an input, in the place of those of the one before."""
     folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        if path.name not in files:
+            path.unlink()
     for name, content in files.items():
         (folder / name).write_bytes(content)
+
+
+def _read(target: Target, files: Files, folder: Path, seconds: float) -> str | None:
+    """None for an input that was read, "" for one that was refused, and else what went wrong."""
+    put(files, folder)
     signal.setitimer(signal.ITIMER_REAL, seconds)  # no handler: it ends the child wherever it is
     try:
         target.read(folder)
@@ -154,6 +160,7 @@ def _limit_memory(memory: int) -> None:
     limit = pages * resource.getpagesize() + memory
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.disable()  # the parent says what happened
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 

@@ -4,9 +4,9 @@
     python tests/fuzz/run.py --seconds 60 --only "graph a.nt" --seed 7
     python tests/fuzz/run.py --replay tests/fuzz/regressions
 
-Where atheris is installed (`pip install atheris`), its mutations, which are guided by coverage, have half of the time.
-An input that breaks the contract (fuzz_contract.py) is saved in a folder named after its reader. Mend the reader, rename the
-folder after the defect, and move it to tests/fuzz/regressions: the tests then read it forever.
+With `--guided`, atheris (`pip install atheris`), whose mutations are guided by coverage, has as much time again.
+An input that breaks the contract (fuzz_contract.py) is saved in a folder named after its reader. Mend the reader,
+rename the folder after the defect, and move it to tests/fuzz/regressions: the tests then read it forever.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import json
 import os
 import sys
 import time
+import zlib
 from pathlib import Path
 
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others reserve gigabytes that they do not use
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from fuzz_targets import TARGETS, Target  # noqa: E402
-from fuzz_worker import Tally, make_input, replay, run  # noqa: E402
+import fuzz_guided
+from fuzz_mutations import Files
+from fuzz_targets import TARGETS, Target
+from fuzz_worker import Failure, Tally, make_input, put, replay, run
 
 STEP = 2000  # inputs of one reader before it is another one's turn
 
@@ -38,7 +41,11 @@ def main() -> int:
     parser.add_argument("--state", type=Path, help="go on from, and note in, this file how far each reader is")
     parser.add_argument("--save", type=Path, default=Path("fuzz_failures"), help="where inputs that fail are put")
     parser.add_argument("--replay", type=Path, help="read saved inputs again: a folder of folders")
+    parser.add_argument("--guided", action="store_true", help="give atheris as much time again, if it is installed")
     arguments = parser.parse_args()
+    if arguments.guided and not fuzz_guided.is_installed():
+        print("atheris is not installed: our own mutations only", file=sys.stderr)
+        arguments.guided = False
     if arguments.replay is not None:
         return _replay_all(arguments.replay)
     seconds = arguments.hours * 3600 if arguments.hours else arguments.seconds
@@ -56,10 +63,13 @@ def _fuzz(arguments: argparse.Namespace, targets: list[Target], seconds: float |
             begin = reached.get(target.name, 0)
             end = begin + STEP if seconds is not None else min(begin + STEP, wanted[target.name])
             tally = run(target, arguments.seed, begin, end)
-            tallies[target.name].add(tally)
             reached[target.name] = end
             for failure in tally.failures:
-                _save(arguments.save, target, arguments.seed, failure.number, failure.what)
+                files = make_input(target, arguments.seed, failure.number)
+                _save(arguments.save / target.name / f"seed {arguments.seed} number {failure.number}", files, failure)
+            if arguments.guided:
+                tally.add(_guided(target, max(tally.seconds, 1.0), arguments.save))
+            tallies[target.name].add(tally)
             if arguments.state is not None:
                 arguments.state.write_text(json.dumps(reached, indent=1), encoding="utf-8")
             if seconds is not None and time.monotonic() - started > seconds:
@@ -72,12 +82,21 @@ def _reached(state: Path | None) -> dict[str, int]:
     return json.loads(state.read_text(encoding="utf-8")) if state is not None and state.exists() else {}
 
 
-def _save(folder: Path, target: Target, seed: int, number: int, what: str) -> None:
-    place = folder / target.name / f"seed {seed} number {number}"
+def _guided(target: Target, seconds: float, save: Path) -> Tally:
+    """As much time for atheris. It says nothing of how many inputs that were."""
+    tally = Tally(seconds=seconds)
+    for files in fuzz_guided.found(target, seconds):
+        what = replay(target, files)
+        if what is not None:
+            tally.failures.append(Failure(target.name, -1, what))
+            _save(save / target.name / f"guided {zlib.crc32(repr(files).encode()):08x}", files, tally.failures[-1])
+    return tally
+
+
+def _save(place: Path, files: Files, failure: Failure) -> None:
     place.mkdir(parents=True, exist_ok=True)
-    for name, content in make_input(target, seed, number).items():
-        (place / name).write_bytes(content)
-    print(f"{target.name}: {what}\n  saved in {place}", file=sys.stderr, flush=True)
+    put(files, place)
+    print(f"{failure.target}: {failure.what}\n  saved in {place}", file=sys.stderr, flush=True)
 
 
 def _report(tallies: dict[str, Tally]) -> int:
