@@ -129,12 +129,12 @@ class Checkpoint:
             raise CheckpointError(f"{self.path} is damaged: its checksum is wrong; delete it to start anew")
         try:
             return _saved(tensors, metadata)
-        except (KeyError, ValueError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{self.path} lacks a part: {error}; delete it to start anew") from None
 
 
 def _saved(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> Saved:
-    """The contents of a whole file; KeyError, ValueError or AttributeError where it is not what it should be."""
+    """The contents of a whole file; an error where it is not what it should be."""
     history, measured, kinds, plain = (
         json.loads(metadata[part]) for part in ("history", "measured", "kinds", "result")
     )
