@@ -29,7 +29,7 @@ Where the paper (STEA, WSDM 2023) has a figure, it stands behind ours: **ours (t
 splits are given as mean ± standard deviation; each has random numbers of its own for the encoder, too. Ranks are among
 the targets of the test links, as in the paper; ties count against us; entity ids are permuted. No test link is read by
 any method but `oracle`. Cells of the presets are of version 0.1, which added up all statements about a
-neighbour; they have not been run anew with one witness per neighbour.
+neighbour and had one view; they have not been run anew. `bench/README.md` has newer figures of `fast`.
 
 - **Supervised**: the encoder trained on the seeds alone.
 - **SimThr**, **OneToOne**, **MutNearest**: the paper's baselines, {PAPER_ROUNDS} rounds; the threshold of the first two
@@ -37,7 +37,7 @@ neighbour; they have not been run anew with one witness per neighbour.
 - **STEA**: the paper's step, {PAPER_ROUNDS} rounds, relations aligned from seeds and predictions.
 - **STEA, `oracle`**: the same with relations aligned from all links, as in the authors' program: the difference is what
   this leak is worth. Their program reads test links in three more ways, which nothing here repeats.
-- **stea-fast, full** and **fast**: our two presets, with joint refinement. `fast` is four rounds of propagation, which
+- **stea-fast, full** and **fast**: our two presets, with joint refinement. `fast` was four rounds of propagation, which
   trains nothing; `full` three of them, then three of Dual-AMN for 5 epochs each. Some constants of their schedule were
   chosen in hindsight on zh_en at 1 % ("Choosing options").
 
