@@ -108,9 +108,12 @@ class Checkpoint:
                     f"{self.path} is of another {part}: {metadata.get(part)!r}, but this run has {expected!r}; "
                     "use another folder, or delete it to start anew"
                 )
-        kinds = json.loads(metadata["kinds"])
-        encoder = {name: _as_kind(tensors[ENCODER + name], kind) for name, kind in kinds.items()}
-        return Saved(encoder, tensors[PAIRS], json.loads(metadata["history"]), json.loads(metadata["measured"]))
+        try:
+            history, measured, kinds = (json.loads(metadata[part]) for part in ("history", "measured", "kinds"))
+            encoder = {name: _as_kind(tensors[ENCODER + name], kind) for name, kind in kinds.items()}
+            return Saved(encoder, tensors[PAIRS], history, measured)
+        except (KeyError, ValueError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"{self.path} lacks a part: {error}; delete it to start anew") from None
 
 
 def data_fingerprint(pair: Pair) -> str:
