@@ -57,25 +57,24 @@ def _fuzz(arguments: argparse.Namespace, targets: list[Target], seconds: float |
     started = time.monotonic()
     reached = _reached(arguments.state)
     tallies = {target.name: Tally() for target in targets}
-    wanted = {target.name: reached.get(target.name, 0) + arguments.inputs for target in targets}
-    while True:
-        for target in targets:
-            begin = reached.get(target.name, 0)
-            end = begin + STEP if seconds is not None else min(begin + STEP, wanted[target.name])
-            tally = run(target, arguments.seed, begin, end)
-            reached[target.name] = end
-            for failure in tally.failures:
-                files = make_input(target, arguments.seed, failure.number)
-                _save(arguments.save / target.folder / f"seed_{arguments.seed}_number_{failure.number}", files, failure)
-            if arguments.guided:
-                tally.add(_guided(target, max(tally.seconds, 1.0), arguments.save))
-            tallies[target.name].add(tally)
-            if arguments.state is not None:
-                arguments.state.write_text(json.dumps(reached, indent=1), encoding="utf-8")
-            if seconds is not None and time.monotonic() - started > seconds:
-                return tallies
-        if seconds is None and all(reached[name] >= wanted[name] for name in wanted):
-            return tallies
+    wanted = {target.name: reached.get(target.name, 0) + arguments.inputs for target in targets}  # without a time
+    while seconds is None or time.monotonic() - started < seconds:
+        target = min(targets, key=lambda target: reached.get(target.name, 0))  # whoever has had least
+        begin = reached.get(target.name, 0)
+        end = min(begin + STEP, wanted[target.name]) if seconds is None else begin + STEP
+        if begin == end:
+            break
+        tally = run(target, arguments.seed, begin, end)
+        for failure in tally.failures:
+            files = make_input(target, arguments.seed, failure.number)
+            _save(arguments.save / target.folder / f"seed_{arguments.seed}_number_{failure.number}", files, failure)
+        if arguments.guided:
+            tally.add(_guided(target, max(tally.seconds, 1.0), arguments.save))
+        tallies[target.name].add(tally)
+        reached[target.name] = end
+        if arguments.state is not None:
+            arguments.state.write_text(json.dumps(reached, indent=1), encoding="utf-8")
+    return tallies
 
 
 def _reached(state: Path | None) -> dict[str, int]:
