@@ -6,7 +6,6 @@ of a table is touched before all of it has been validated.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -37,26 +36,26 @@ def read_table(stream: IO[bytes], path: Path, fmt: str) -> Any:
     if content.startswith(_FEATHER_1):
         raise ValueError(f"{path} is of Feather version 1, which is outdated; write it anew by pandas or pyarrow")
     try:
-        table = (_read_parquet if fmt == "parquet" else _read_ipc)(arrow, io.BytesIO(content))
+        table = (_read_parquet if fmt == "parquet" else _read_ipc)(arrow, content)
         table.validate(full=True)
         return table.unify_dictionaries()
     except Exception as error:  # whatever a file makes the library raise: KeyError and MemoryError are among it
         raise ValueError(f"{path} is not a readable {fmt} file: {error}") from None
 
 
-def _read_ipc(arrow: Any, content: IO[bytes]) -> Any:
-    schema = arrow.ipc.open_file(content).schema
+def _read_ipc(arrow: Any, content: bytes) -> Any:
+    schema = arrow.ipc.open_file(arrow.BufferReader(content)).schema
     options = arrow.ipc.IpcReadOptions(included_fields=_plain_columns(arrow, schema), use_threads=False)
-    return arrow.ipc.open_file(content, options=options).read_all()
+    return arrow.ipc.open_file(arrow.BufferReader(content), options=options).read_all()
 
 
-def _read_parquet(arrow: Any, content: IO[bytes]) -> Any:
-    with arrow.parquet.ParquetFile(content) as file:
+def _read_parquet(arrow: Any, content: bytes) -> Any:
+    with arrow.parquet.ParquetFile(arrow.BufferReader(content)) as file:
         schema = file.schema_arrow
         names = [schema.names[place] for place in _plain_columns(arrow, schema)]
         texts = [name for name in names if arrow.types.is_string(schema.field(name).type)]
     # A text that is stored once stays in memory once, however many rows have it.
-    with arrow.parquet.ParquetFile(content, read_dictionary=texts) as file:
+    with arrow.parquet.ParquetFile(arrow.BufferReader(content), read_dictionary=texts) as file:
         return file.read(columns=names, use_threads=False)
 
 

@@ -131,12 +131,12 @@ def _run_batch(
 
 def put(files: Files, folder: Path) -> None:
     """Write the files of an input, in the place of those of the one before."""
-    folder.mkdir(exist_ok=True)
-    for path in folder.iterdir():
-        if path.name not in files:
-            path.unlink()
+    os.makedirs(folder, exist_ok=True)
+    for name in set(os.listdir(folder)) - files.keys():
+        os.unlink(folder / name)
     for name, content in files.items():
-        (folder / name).write_bytes(content)
+        with open(folder / name, "wb") as stream:
+            stream.write(content)
 
 
 def _read(target: Target, files: Files, folder: Path, seconds: float) -> str | None:

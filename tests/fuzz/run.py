@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import fuzz_guided
 from fuzz_mutations import Files
-from fuzz_targets import TARGETS, Target
+from fuzz_targets import TARGETS, Target, saved_inputs
 from fuzz_worker import Failure, Tally, make_input, put, replay, run
 
 STEP = 2000  # inputs of one reader before it is another one's turn
@@ -57,25 +57,24 @@ def _fuzz(arguments: argparse.Namespace, targets: list[Target], seconds: float |
     started = time.monotonic()
     reached = _reached(arguments.state)
     tallies = {target.name: Tally() for target in targets}
-    wanted = {target.name: reached.get(target.name, 0) + arguments.inputs for target in targets}
-    while True:
-        for target in targets:
-            begin = reached.get(target.name, 0)
-            end = begin + STEP if seconds is not None else min(begin + STEP, wanted[target.name])
-            tally = run(target, arguments.seed, begin, end)
-            reached[target.name] = end
-            for failure in tally.failures:
-                files = make_input(target, arguments.seed, failure.number)
-                _save(arguments.save / target.name / f"seed {arguments.seed} number {failure.number}", files, failure)
-            if arguments.guided:
-                tally.add(_guided(target, max(tally.seconds, 1.0), arguments.save))
-            tallies[target.name].add(tally)
-            if arguments.state is not None:
-                arguments.state.write_text(json.dumps(reached, indent=1), encoding="utf-8")
-            if seconds is not None and time.monotonic() - started > seconds:
-                return tallies
-        if seconds is None and all(reached[name] >= wanted[name] for name in wanted):
-            return tallies
+    wanted = {target.name: reached.get(target.name, 0) + arguments.inputs for target in targets}  # without a time
+    while seconds is None or time.monotonic() - started < seconds:
+        target = min(targets, key=lambda target: reached.get(target.name, 0))  # whoever has had least
+        begin = reached.get(target.name, 0)
+        end = min(begin + STEP, wanted[target.name]) if seconds is None else begin + STEP
+        if begin == end:
+            break
+        tally = run(target, arguments.seed, begin, end)
+        for failure in tally.failures:
+            files = make_input(target, arguments.seed, failure.number)
+            _save(arguments.save / target.folder / f"seed_{arguments.seed}_number_{failure.number}", files, failure)
+        if arguments.guided:
+            tally.add(_guided(target, max(tally.seconds, 1.0), arguments.save))
+        tallies[target.name].add(tally)
+        reached[target.name] = end
+        if arguments.state is not None:
+            arguments.state.write_text(json.dumps(reached, indent=1), encoding="utf-8")
+    return tallies
 
 
 def _reached(state: Path | None) -> dict[str, int]:
@@ -89,7 +88,7 @@ def _guided(target: Target, seconds: float, save: Path) -> Tally:
         what = replay(target, files)
         if what is not None:
             tally.failures.append(Failure(target.name, -1, what))
-            _save(save / target.name / f"guided {zlib.crc32(repr(files).encode()):08x}", files, tally.failures[-1])
+            _save(save / target.folder / f"guided_{zlib.crc32(repr(files).encode()):08x}", files, tally.failures[-1])
     return tally
 
 
@@ -112,12 +111,10 @@ def _report(tallies: dict[str, Tally]) -> int:
 
 def _replay_all(folder: Path) -> int:
     failed = 0
-    for target_folder in sorted(path for path in folder.iterdir() if path.is_dir()):
-        for case in sorted(target_folder.iterdir()):
-            files = {path.name: path.read_bytes() for path in case.iterdir()}
-            what = replay(TARGETS[target_folder.name], files)
-            failed += what is not None
-            print(f"{target_folder.name}/{case.name}: {what or 'good'}")
+    for target, name, files in saved_inputs(folder):
+        what = replay(target, files)
+        failed += what is not None
+        print(f"{target.name}: {name}: {what or 'good'}")
     return 1 if failed else 0
 
 

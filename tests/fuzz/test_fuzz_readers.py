@@ -18,11 +18,11 @@ if not sys.platform.startswith("linux"):
     pytest.skip("the limits of the children are those of Linux", allow_module_level=True)
 
 from fuzz_contract import is_ours
-from fuzz_targets import TARGETS, Target
+from fuzz_targets import TARGETS, Target, saved_inputs
 from fuzz_worker import make_input, replay, run
 
 HERE = Path(__file__).resolve().parent
-REGRESSIONS = sorted(path for path in (HERE / "regressions").glob("*/*") if path.is_dir())
+REGRESSIONS = list(saved_inputs(HERE / "regressions"))
 
 
 def reader(action) -> Target:
@@ -85,9 +85,15 @@ def test_every_reader_reads_the_files_that_are_mutated(tmp_path, name):
         target.read(folder)
 
 
-@pytest.mark.parametrize("case", REGRESSIONS, ids=lambda path: f"{path.parent.name}: {path.name}")
-def test_files_that_once_did_harm_do_so_no_more(case):
-    assert replay(TARGETS[case.parent.name], {path.name: path.read_bytes() for path in case.iterdir()}) is None
+@pytest.mark.parametrize(
+    ("target", "name", "files"), REGRESSIONS, ids=[f"{one[0].name}: {one[1]}" for one in REGRESSIONS]
+)
+def test_files_that_once_did_harm_do_so_no_more(target, name, files):
+    assert replay(target, files) is None
+
+
+def test_every_regression_is_of_a_reader():
+    assert {path.name for path in (HERE / "regressions").iterdir()} == {target.folder for target, _, _ in REGRESSIONS}
 
 
 @pytest.mark.slow
