@@ -19,7 +19,7 @@ from fuzz_mutations import Files
 
 from stea_fast._util.npy import read_npy
 from stea_fast.data.dataset_folders import load_pair
-from stea_fast.data.files import graph_of, links_by_name, make_pair
+from stea_fast.data.files import graph_of, known_links, make_pair
 from stea_fast.data.graph import KG
 from stea_fast.formats.links import read_link_rows, write_link_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, LinkRow
@@ -159,7 +159,7 @@ def _graph_target(name: str) -> Target:
 def _read_links(path: Path) -> None:
     problems = Problems(strict=_choice(path, 4) == 3)
     rows = read_link_rows(path, problems)
-    links_by_name(rows, path, GRAPH, GRAPH, problems)
+    known_links(rows, path, GRAPH, GRAPH, problems)
     assert all((row.source + row.target).encode() for row in rows)
 
 
