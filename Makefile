@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet -c constraints.txt
 SOURCES = setup.py build_cuda.py pyproject.toml constraints.txt $(shell find csrc -type f)
 CXX_FILES = $(shell find csrc tests/cuda -name '*.h' -o -name '*.cpp' -o -name '*.inl' -o -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test test-all coverage lint format bench docs paper help clean
+.PHONY: demo test test-all fuzz coverage lint format bench docs paper help clean
 
 demo: $(VENV)/demo.stamp  ## install, build, and align a built-in pair of graphs
 	$(BIN)/python -m stea_fast demo
@@ -16,6 +16,9 @@ test: $(VENV)/test.stamp  ## install, build, and run the quick tests: minutes on
 
 test-all: $(VENV)/test.stamp  ## adds the slow tests, and runs only those: sanitizers, kills, browser, pages, real data
 	$(BIN)/python -m pytest -n 2 -m slow tests
+
+fuzz: $(VENV)/fuzz.stamp  ## mutated files for every reader; HOURS=8 for longer than one hour
+	$(BIN)/python tests/fuzz/run.py --hours $(or $(HOURS),1) --guided
 
 coverage: $(VENV)/test.stamp  ## which lines the tests run, as a table and in htmlcov/
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html tests
@@ -51,6 +54,11 @@ $(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
 	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,sssom,examples]"
+	touch $@
+
+# atheris has no wheel for every Python; without it the harness has its own mutations.
+$(VENV)/fuzz.stamp: $(VENV)/test.stamp
+	-$(INSTALL) "atheris>=2.3"
 	touch $@
 
 # mypy wants the types of what is imported.

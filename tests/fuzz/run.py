@@ -59,11 +59,12 @@ def _fuzz(arguments: argparse.Namespace, targets: list[Target], seconds: float |
     tallies = {target.name: Tally() for target in targets}
     wanted = {target.name: reached.get(target.name, 0) + arguments.inputs for target in targets}  # without a time
     while seconds is None or time.monotonic() - started < seconds:
-        target = min(targets, key=lambda target: reached.get(target.name, 0))  # whoever has had least
+        waiting = [one for one in targets if seconds is not None or reached.get(one.name, 0) < wanted[one.name]]
+        if not waiting:
+            break
+        target = min(waiting, key=lambda one: reached.get(one.name, 0))  # whoever has had least
         begin = reached.get(target.name, 0)
         end = min(begin + STEP, wanted[target.name]) if seconds is None else begin + STEP
-        if begin == end:
-            break
         tally = run(target, arguments.seed, begin, end)
         for failure in tally.failures:
             files = make_input(target, arguments.seed, failure.number)
