@@ -16,7 +16,8 @@ def read_integers(path: Path, width: int) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # some NumPy versions read "1.5" as 1 and only warn
-            table = np.loadtxt(path, dtype=np.int64, delimiter="\t", comments=None, ndmin=2, encoding="utf-8-sig")
+            # Numbers are ASCII. NumPy's reader crashes on letters of the last Unicode planes; these end here before it.
+            table = np.loadtxt(path, dtype=np.int64, delimiter="\t", comments=None, ndmin=2, encoding="ascii")
         if table.shape[1] == width:
             return table
     except (ValueError, Warning):

@@ -35,7 +35,7 @@ def test_random_graph_pairs_on_every_tier_and_number_of_threads(builds, sanitize
 @pytest.mark.parametrize("sanitizer", sanitize.SANITIZERS)
 def test_the_parity_and_property_tests(builds, sanitizer):
     files = [str(TESTS / name) for name in PROPERTIES]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "-k", "not numba"]
+    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "-k", "not numba"]
     assert " passed" in builds.run(sanitizer, [sys.executable, "-m", "pytest", *options, *files])
 
 
