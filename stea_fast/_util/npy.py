@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from math import prod
 from typing import IO
 
@@ -21,7 +22,9 @@ def read_npy(path: str | os.PathLike[str], *, mmap: bool = False) -> np.ndarray:
     """
     with open(path, "rb") as stream:
         try:
-            shape, fortran, dtype = _read_header(stream)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of Python 2, which wrote such headers
+                shape, fortran, dtype = _read_header(stream)
             offset = stream.tell()
             present = stream.seek(0, os.SEEK_END) - offset
             if prod(shape) * dtype.itemsize > present:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ _INT64 = np.iinfo(np.int64)
 
 def read_integers(path: Path, width: int) -> np.ndarray:
     """int64 [n, width]: a file of tab-separated integers; blank lines are skipped."""
+    if not path.read_bytes().removeprefix(codecs.BOM_UTF8).isascii():
+        return _read_integers_by_line(path, width)  # NumPy's reader looks other characters up outside of its table
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # some NumPy versions read "1.5" as 1 and only warn

@@ -162,6 +162,8 @@ def data_fingerprint(pair: Pair) -> str:
 def _as_kind(array: np.ndarray, kind: str) -> Any:
     if kind == "numpy":
         return array
+    if kind != "torch":
+        raise ValueError(f"an array of an unknown kind, {kind!r}")
     import torch
 
     return torch.from_numpy(array)

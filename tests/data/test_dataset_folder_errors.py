@@ -68,7 +68,17 @@ def test_a_folder_without_links_says_which_files_were_expected(tmp_path):
 
 @pytest.mark.parametrize(
     "line",
-    ["1\t2", "1\t2\t3\t4", "1\ttwo\t3", "1 2 3", "1\t2\t3.5", "1\t\t3", "1\t2\t99999999999999999999", " "],
+    [
+        "1\t2",
+        "1\t2\t3\t4",
+        "1\ttwo\t3",
+        "1 2 3",
+        "1\t2\t3.5",
+        "1\t\t3",
+        "1\t2\t99999999999999999999",
+        " ",
+        "1\t2\t\U0010ffff",  # a digit to NumPy's reader, which looks it up in a table of 256 characters
+    ],
 )
 def test_a_malformed_triple_is_shown_with_its_file_and_line(tmp_path, line):
     with pytest.raises(ValueError) as error:

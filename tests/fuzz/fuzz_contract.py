@@ -2,7 +2,8 @@
 
 An error is ours if it is of a documented type and a `raise` statement of the package made it: then somebody has thought
 of the case, and written the message. Anything else (a `KeyError` of a library, an `int("x")` that nobody caught) is a
-defect, and so is an end by a signal, more than `SECONDS` for a file of a few kilobytes, or more than `MEMORY` bytes.
+defect, and so is an end by a signal, more than `SECONDS` of the processor for a file of a few kilobytes, or more than
+`MEMORY` bytes.
 """
 
 from __future__ import annotations

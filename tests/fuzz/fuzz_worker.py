@@ -27,6 +27,8 @@ from fuzz_targets import Target
 
 BATCH = 500  # inputs of one child
 SHARED = Path("/dev/shm")  # in memory, where there is such a folder
+ALARMS = (signal.SIGPROF, signal.SIGALRM)
+PATIENCE = 12  # a machine may be busy with other things
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def put(files: Files, folder: Path) -> None:
 def _read(target: Target, files: Files, folder: Path, seconds: float) -> str | None:
     """None for an input that was read, "" for one that was refused, and else what went wrong."""
     put(files, folder)
-    signal.setitimer(signal.ITIMER_REAL, seconds)  # no handler: it ends the child wherever it is
+    _set_alarms(seconds)
     try:
         target.read(folder)
     except BaseException as error:
@@ -151,8 +153,17 @@ def _read(target: Target, files: Files, folder: Path, seconds: float) -> str | N
         place = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__}: {error!s:.300} ({Path(place.filename).name}:{place.lineno})"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _set_alarms(0)
     return None
+
+
+def _set_alarms(seconds: float) -> None:
+    """After so much time of the processor, or many times as much for somebody who waits, the child is ended.
+
+    There is no handler: the alarm ends it wherever it is, also inside a library.
+    """
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds)
 
 
 def _limit_memory(memory: int) -> None:
@@ -161,7 +172,8 @@ def _limit_memory(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.disable()  # the parent says what happened
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for alarm in ALARMS:
+        signal.signal(alarm, signal.SIG_DFL)
 
 
 def _lines(report: Path) -> Iterator[tuple[int, str]]:
@@ -176,4 +188,4 @@ def _ending(status: int, seconds: float) -> str:
     if not os.WIFSIGNALED(status):
         return f"ended with code {os.waitstatus_to_exitcode(status)}"
     number = os.WTERMSIG(status)
-    return f"hangs: more than {seconds:g} s" if number == signal.SIGALRM else f"crash: {signal.Signals(number).name}"
+    return f"hangs: more than {seconds:g} s" if number in ALARMS else f"crash: {signal.Signals(number).name}"

@@ -39,7 +39,8 @@ BAD = [
     (lambda content: os.kill(os.getpid(), signal.SIGSEGV), "crash: SIGSEGV"),
     (lambda content: os.abort(), "crash: SIGABRT"),
     (lambda content: os._exit(7), "ended with code 7"),
-    (hang, "hangs: more than 0.2 s"),
+    (hang, "hangs: more than 0.1 s"),
+    (lambda content: signal.pause(), "hangs: more than 0.1 s"),
     (lambda content: bytearray(1 << 29), "MemoryError"),
     (lambda content: {}[content], "KeyError"),
     (lambda content: int(content), "ValueError: invalid literal for int()"),
@@ -48,7 +49,7 @@ BAD = [
 
 @pytest.mark.parametrize(("action", "what"), BAD)
 def test_the_harness_notices_what_a_reader_must_not_do(action, what):
-    assert replay(reader(action), {"a": b"content"}, seconds=0.2, memory=1 << 28).startswith(what)
+    assert replay(reader(action), {"a": b"content"}, seconds=0.1, memory=1 << 28).startswith(what)
 
 
 def test_the_harness_goes_on_behind_an_input_that_ends_a_process_and_can_make_it_again():
