@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +13,10 @@ _INT64 = np.iinfo(np.int64)
 
 def read_integers(path: Path, width: int) -> np.ndarray:
     """int64 [n, width]: a file of tab-separated integers; blank lines are skipped."""
-    if not path.read_bytes().removeprefix(codecs.BOM_UTF8).isascii():
-        return _read_integers_by_line(path, width)  # NumPy's reader looks other characters up outside of its table
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # some NumPy versions read "1.5" as 1 and only warn
-            # Numbers are ASCII. NumPy's reader crashes on letters of the last Unicode planes; these end here before it.
+            # Not UTF-8: NumPy's reader looks some characters beyond ASCII up outside of its table, and crashes.
             table = np.loadtxt(path, dtype=np.int64, delimiter="\t", comments=None, ndmin=2, encoding="ascii")
         if table.shape[1] == width:
             return table
