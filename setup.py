@@ -69,6 +69,7 @@ def core_extension():
             "csrc/kernels/cpu/int8_lines.cpp",
             "csrc/kernels/cpu/int8_panels.cpp",
             "csrc/kernels/cpu/int8_search.cpp",
+            "csrc/kernels/cpu/int8_wave.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
             "csrc/kernels/cpu/parallel_tasks.cpp",

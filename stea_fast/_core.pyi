@@ -119,7 +119,7 @@ def topk_products(
 
 class Int8Panels:
     def __init__(
-        self, values: NDArray[np.floating], norms: NDArray[np.float64], n_threads: int, tier: str
+        self, values: NDArray[np.floating], norms: NDArray[np.float64], bits: int, n_threads: int, tier: str
     ) -> None: ...
 
 class Int8Side:

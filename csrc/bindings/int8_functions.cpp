@@ -80,9 +80,8 @@ struct Best {
           sums(filled<double>({with_sums ? count : 0}, 0.0)) {}
 
     SearchBest view() {
-        return {indices.shape(1),         indices.mutable_data(),
-                scores.mutable_data(),    sizes.mutable_data(),
-                unsettled.mutable_data(), sums.size() > 0 ? sums.mutable_data() : nullptr};
+        return {indices.shape(1),     indices.mutable_data(),   scores.mutable_data(),
+                sizes.mutable_data(), unsettled.mutable_data(), sums.size() > 0 ? sums.mutable_data() : nullptr};
     }
 
     Array<int32_t> indices;
@@ -114,14 +113,15 @@ void run_interruptibly(Part&& part) {
     }
 }
 
-std::unique_ptr<ColumnPanels> make_panels(const py::array& values, const Array<double>& norms, int n_threads,
+std::unique_ptr<ColumnPanels> make_panels(const py::array& values, const Array<double>& norms, int bits, int n_threads,
                                           const std::string& tier) {
+    expect(bits == 8 || bits == 16, "bits must be 8 or 16, not " + std::to_string(bits));
     expect(n_threads >= 1, "n_threads must be at least 1, not " + std::to_string(n_threads));
     const Matrix matrix = matrix_of(values);
     const double* lengths = data_of(norms, "norms", matrix.count);
     const Int8Tier& chosen = find_int8_tier(tier);
     const py::gil_scoped_release released;
-    return std::make_unique<ColumnPanels>(matrix, lengths, chosen, n_threads);
+    return std::make_unique<ColumnPanels>(matrix, lengths, bits == 8 ? Bits::k8 : Bits::k16, chosen, n_threads);
 }
 
 // The search with its arrays.
@@ -134,14 +134,19 @@ class BoundSearch {
         const SearchSide column_view = columns_.view();
         expect(k >= 1, "k must be at least 1");
         expect(n_threads >= 1, "n_threads must be at least 1, not " + std::to_string(n_threads));
+        expect((panels.bits() == Bits::k16) == beta.has_value(),
+               "sums are taken of panels of 16 bits, and only of these");
         expect(panels.count() == column_view.values.count && row_view.values.width == column_view.values.width,
                "rows, columns and panels must belong together");
         expect((row_view.values.floats == nullptr) == (column_view.values.floats == nullptr),
                "rows and columns must have the same dtype");
-        row_best_ = std::make_unique<Best>(row_view.values.count, std::min(k, column_view.values.count), beta.has_value());
-        column_best_ = std::make_unique<Best>(column_view.values.count, std::min(k, row_view.values.count), beta.has_value());
-        const SearchProblem problem{row_view,          column_view, row_best_->view(), column_best_->view(),
-                                    metric_of(metric), beta.value_or(0.0), anchor};
+        row_best_ =
+            std::make_unique<Best>(row_view.values.count, std::min(k, column_view.values.count), beta.has_value());
+        column_best_ =
+            std::make_unique<Best>(column_view.values.count, std::min(k, row_view.values.count), beta.has_value());
+        const SearchProblem problem{
+            row_view,           column_view, row_best_->view(), column_best_->view(), metric_of(metric),
+            beta.value_or(0.0), anchor};
         search_ = std::make_unique<Int8Search>(panels, problem, find_tier(tier), n_threads);
     }
 
@@ -182,8 +187,8 @@ std::vector<std::string> int8_tiers(bool fast_only) {
 
 void add_int8_functions(py::module_& m) {
     py::class_<ColumnPanels>(m, "Int8Panels")
-        .def(py::init(&make_panels), py::arg("values"), py::arg("norms").noconvert(), py::arg("n_threads"),
-             py::arg("tier"));
+        .def(py::init(&make_panels), py::arg("values"), py::arg("norms").noconvert(), py::arg("bits"),
+             py::arg("n_threads"), py::arg("tier"));
     py::class_<Side>(m, "Int8Side")
         .def(py::init<py::array, Array<double>, Array<double>, Array<double>, Array<double>,
                       std::optional<Array<double>>, std::optional<Array<double>>, std::optional<Array<uint8_t>>>(),

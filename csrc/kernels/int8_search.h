@@ -1,7 +1,7 @@
 // Exact search by products of 8-bit whole numbers, both directions from one pass.
 //
-// Every row x of both sides is made a unit vector, turned by one orthogonal transform (which evens out its components and
-// leaves inner products alone), and rounded: x / |x| = scale * q + rest, q in [-127, 127]. With Q = <q, q'>,
+// Every row x of both sides is made a unit vector, turned by one orthogonal transform (which evens out its components
+// and leaves inner products alone), and rounded: x / |x| = scale * q + rest, q in [-127, 127]. With Q = <q, q'>,
 //
 //   | <x, x'> / (|x| |x'|) - scale * scale' * Q |  <=  residual + length * residual'
 //
@@ -11,10 +11,14 @@
 //
 //   score(i, j) = cosine(i, j) * weight1[i] * weight2[j] - offset1[i] - offset2[j]
 //
-// Who computes what: a thread takes blocks of kBlockRows rows and scans all columns. A tile of Q stays in registers while
-// it is compared with the thresholds of its rows and its columns; no block of scores is ever stored. Pairs that can
-// matter to a row go to its pool at once, those that can matter to a column after all blocks of a wave, by ranges of
-// columns. What a wave does not depends on the number of threads, nor does any result.
+// Who computes what: a thread takes blocks of kBlockRows rows and scans all columns. A tile of Q stays in registers
+// while it is compared with the thresholds of its rows and its columns; no block of scores is ever stored. Pairs that
+// can matter to a row go to its pool at once, those that can matter to a column after all blocks of a wave, by ranges
+// of columns. What a wave does does not depend on the number of threads, nor does any result.
+//
+// Sums of exp(beta * score) over all pairs are taken from the same tiles. They need the scores themselves, and errors
+// that a row makes with all its columns do not cancel: where sums are wanted, q has 16 bits (scale * q is then at most
+// 46,000 units long, so that Q fits in 32 bits), which takes twice the time and memory.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +27,13 @@ namespace stea {
 
 constexpr int64_t kSliverRows = 12;  // rows, and columns, whose components lie side by side
 constexpr int64_t kSliverColumns = 32;
-constexpr int64_t kStep = 4;  // components that are multiplied by one instruction
+constexpr int64_t kStepBytes =
+    4;  // of one row that are multiplied by one instruction: four components, or two of 16 bits
 constexpr int64_t kBlockRows = 8 * kSliverRows;
-constexpr int64_t kMostInt8Width = 1 << 16;  // |Q| <= 127 * 127 * width fits in 31 bits, as do the sums with a bias of 128
+constexpr int64_t kMostInt8Width = 1 << 16;  // |Q| <= 127 * 127 * width fits in 31 bits, as does its correction
+constexpr float kMostLength16 = 46000.0f;    // of q with 16 bits: its square fits in 31 bits, with room for `reach`
+
+enum class Bits { k8, k16 };
 
 // A matrix of floats or of doubles, row-major; one of the pointers is null.
 struct Matrix {
@@ -65,7 +73,7 @@ struct SearchBest {
 // The orthogonal transform: signs, Hadamard of the first `block` components, signs, Hadamard of the last `block`.
 struct Turn {
     int64_t width;
-    int64_t block;  // the largest power of two that is not above the width
+    int64_t block;       // the largest power of two that is not above the width
     const float* signs;  // [2, width]
 };
 
@@ -79,11 +87,12 @@ struct RoundedRow {
 constexpr float kFuzz = 0x1p-20f;  // of the terms of a score, for rounding where it is compared in single precision
 constexpr RoundedRow kZeroRow = {1.0f, kFuzz, 0.0f, 0};
 
-// Where the components of one row go: four at a time, `stride` bytes apart, with `bias` added.
+// Where the components of one row go: four bytes at a time, `stride` bytes apart; 8 bits with `bias` added.
 struct SliverPlace {
     uint8_t* bytes;
     int64_t stride;
     uint8_t bias;
+    Bits bits;
 };
 
 // A block of rows, or a sliver of columns, as `scan` compares it: a pair is a hit if
@@ -93,7 +102,7 @@ struct SliverPlace {
 //
 // in units of one Q: inverse is 1 / (weight * scale), and threshold and offset are divided by the same.
 struct ScanRows {
-    const uint8_t* slivers;  // [count / kSliverRows, steps, kSliverRows, kStep], biased by 128
+    const uint8_t* slivers;  // [count / kSliverRows, steps, kSliverRows, kStepBytes], 8 bits biased by 128
     int64_t count;           // a multiple of kSliverRows
     int64_t steps;
     const float* inverse;  // [count], as are the others
@@ -104,8 +113,8 @@ struct ScanRows {
 };
 
 struct ScanColumns {
-    const int8_t* sliver;       // [steps, kSliverColumns, kStep]
-    const int32_t* correction;  // [kSliverColumns], as are the others: -128 * sum of q
+    const uint8_t* sliver;      // [steps, kSliverColumns, kStepBytes]
+    const int32_t* correction;  // [kSliverColumns], as are the others: -128 * sum of q with 8 bits
     const int32_t* reach;
     const float* inverse;
     const float* threshold;
@@ -113,13 +122,13 @@ struct ScanColumns {
 };
 
 // exp(Q * row_factor * column_factor - row_shift - column_shift), added up by rows and by columns. Null pointers if
-// not wanted.
+// not wanted; if wanted, the slivers have 16 bits.
 struct ScanSums {
     const float* row_factor;  // [count]
     const float* row_shift;
     const float* column_factor;  // [kSliverColumns]
     const float* column_shift;
-    float* row_lanes;  // [count, kSumLanes]: the sum over a row is that of its lanes
+    float* row_lanes;    // [count, kSumLanes]: the sum over a row is that of its lanes
     float* column_sums;  // [kSliverColumns]
 };
 constexpr int64_t kSumLanes = 16;

@@ -156,7 +156,7 @@ def test_wider_vectors_are_left_to_float32(monkeypatch):
     np.testing.assert_array_equal(sf.topk(emb, emb, 1, 0).forward.indices[:, 0], np.arange(4))
     assert not made
     with pytest.raises(ValueError, match="between 1 and 65536 columns"):
-        _core.Int8Panels(emb, np.ones(4), 1, "baseline")
+        _core.Int8Panels(emb, np.ones(4), 8, 1, "baseline")
 
 
 def test_rows_with_too_many_that_may_be_the_best_are_searched_in_another_way():
@@ -168,6 +168,14 @@ def test_rows_with_too_many_that_may_be_the_best_are_searched_in_another_way():
     assert_same(ranked(emb1, emb2, 5, 0, "cosine"), ranked(emb1, emb2, 5, 0, "cosine", "reference"))
 
 
+@pytest.mark.parametrize("csls", [0, 10])
+def test_ordinary_rows_are_searched_once(csls, monkeypatch):
+    rng = np.random.default_rng(11)
+    emb1, emb2 = rng.standard_normal((900, 120)), rng.standard_normal((1100, 120))
+    monkeypatch.setattr(int8, "search_rows", lambda rows, *rest: pytest.fail(f"{len(rows)} rows are searched again"))
+    sf.topk(emb1, emb2, 10, csls)
+
+
 def test_many_equal_targets_are_not_scored_one_by_one():
     emb2 = np.repeat(np.random.default_rng(7).standard_normal((3, 16)), 2000, axis=0)
     side = Embeddings.numpy(emb2, "emb2")
@@ -177,8 +185,18 @@ def test_many_equal_targets_are_not_scored_one_by_one():
     assert int8._redundant(Embeddings.numpy(emb2[::2000], "emb2"), 1) is None
 
 
+def all_scores(emb1, emb2, csls):
+    """Cosines, or CSLS scores, of all pairs."""
+    unit1, unit2 = (emb / np.linalg.norm(emb, axis=1, keepdims=True) for emb in (emb1, emb2))
+    cosines = unit1 @ unit2.T
+    if csls == 0:
+        return cosines
+    means = (np.sort(matrix, axis=1)[:, -csls:].mean(axis=1) for matrix in (cosines, cosines.T))
+    return 2.0 * cosines - next(means)[:, None] - next(means)
+
+
 @pytest.mark.parametrize("csls", [0, 10])
-@pytest.mark.parametrize("beta", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize("beta", [0.0, 3.0, 15.0])
 def test_partition_sums_are_right_to_a_thousandth(beta, csls, monkeypatch):
     rng = np.random.default_rng(8)
     centres = rng.standard_normal((30, 256))
@@ -186,7 +204,7 @@ def test_partition_sums_are_right_to_a_thousandth(beta, csls, monkeypatch):
     made = engine_used(monkeypatch)
     found = sf.topk(emb1, emb2, 10, csls, beta=beta)
     assert len(made) == (2 if csls else 1)
-    scores = beta * found.score(*(index.ravel() for index in np.indices((500, 800)))).reshape(500, 800)
+    scores = beta * all_scores(emb1, emb2, csls)
     np.testing.assert_allclose(found.log_partition[0], log_sum_exp(scores), atol=1e-3)
     np.testing.assert_allclose(found.log_partition[1], log_sum_exp(scores.T), atol=1e-3)
 
@@ -197,13 +215,16 @@ def test_partition_sums_that_8_bits_would_blur_are_left_to_float32(monkeypatch):
     emb1, emb2 = rng.standard_normal((90, 32)), rng.standard_normal((80, 32))
     found = sf.topk(emb1, emb2, 5, 0, beta=300.0)
     assert not made
-    np.testing.assert_allclose(found.log_partition[0], log_sum_exp(300.0 * found.score(
-        *(index.ravel() for index in np.indices((90, 80)))).reshape(90, 80)), atol=1e-3)  # fmt: skip
+    np.testing.assert_allclose(found.log_partition[0], log_sum_exp(300.0 * all_scores(emb1, emb2, 0)), atol=1e-3)
 
 
 def test_ctrl_c_stops_the_search():
     rng = np.random.default_rng(10)
     emb = rng.standard_normal((12000, 256), dtype=np.float32)
+
+    def search_for_a_while():
+        for _ in range(100):
+            sf.topk(emb, emb, 10, 10)
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
@@ -212,8 +233,7 @@ def test_ctrl_c_stops_the_search():
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         with pytest.raises(KeyboardInterrupt):
-            for _ in range(100):
-                sf.topk(emb, emb, 10, 10)
+            search_for_a_while()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

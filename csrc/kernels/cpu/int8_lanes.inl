@@ -53,13 +53,28 @@ constexpr bool kBiased = true;
 constexpr bool kBiased = false;
 #endif
 
+// Adds the products of two signed numbers of 16 bits each.
+static inline Ints add_products16(Ints sums, Ints a, Ints b) {
+#if defined(__AVX512VNNI__)
+    return reinterpret_cast<Ints>(_mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(a),
+                                                      reinterpret_cast<__m512i>(b)));
+#elif defined(__AVXVNNI__)
+    return reinterpret_cast<Ints>(_mm256_dpwssd_avx_epi32(reinterpret_cast<__m256i>(sums), reinterpret_cast<__m256i>(a),
+                                                          reinterpret_cast<__m256i>(b)));
+#elif defined(__AVX2__)
+    return sums + reinterpret_cast<Ints>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#else
+    return sums + (a >> 16) * (b >> 16) + ((a << 16) >> 16) * ((b << 16) >> 16);
+#endif
+}
+
 // One bit per lane in which a >= b; none where one of them is NaN.
 static inline uint32_t lanes_at_least(Floats a, Floats b) {
 #if defined(__AVX512VNNI__)
     return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), _CMP_GE_OQ);
 #elif defined(__AVX__)
-    return static_cast<uint32_t>(_mm256_movemask_ps(
-        _mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_GE_OQ)));
+    return static_cast<uint32_t>(
+        _mm256_movemask_ps(_mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_GE_OQ)));
 #else
     uint32_t bits = 0;
     for (int lane = 0; lane < kLanes; ++lane) bits |= (a[lane] >= b[lane] ? 1u : 0u) << lane;

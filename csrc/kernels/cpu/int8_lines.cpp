@@ -8,10 +8,13 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kZeroVectorWeight = 1e-6f;  // of a zero vector: its products are 0, whatever they are multiplied with
-constexpr int64_t kExactBatch = 8;         // pairs scored before what remains is looked at again
+constexpr int64_t kExactBatch = 8;          // pairs scored before what remains is looked at again
 constexpr float kDeviations = 5.0f;         // of an error of rounding, which no pair in a million exceeds
 constexpr int32_t kMostScored = 2048;       // a line with more to score is left to another way of searching
 constexpr int32_t kLeastGrowth = 16;        // places that must be free after looking through a line
+
+// Not above the number.
+float round_down(double number) { return std::nextafter(static_cast<float>(number), -kInfinity); }
 
 }  // namespace
 
@@ -29,6 +32,7 @@ std::vector<Line> make_lines(const SearchSide& side, double weight_scale, double
             line.threshold = floor - kFuzz * std::abs(floor);
         }
         line.guess = -kInfinity;
+        line.quanta = static_cast<float>(2.0 * side.quanta[i] / score_scale);
         line.scored = 0;
         line.excluded = side.excluded != nullptr && side.excluded[i] != 0;
         set_rounded(line, kZeroRow);
@@ -83,10 +87,24 @@ float Direction::error(int64_t query, int64_t key) const {
 void Direction::make_room(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const {
     Pending::Entry* entries = pending.entries.data() + slot * pending.capacity;
     int32_t& size = pending.sizes[static_cast<size_t>(slot)];
-    const float threshold = lines_[static_cast<size_t>(query)].threshold;
-    const auto hopeless = [threshold](const Pending::Entry& entry) { return entry.upper < threshold; };
-    size = static_cast<int32_t>(std::remove_if(entries, entries + size, hopeless) - entries);
+    size = static_cast<int32_t>(drop_hopeless(query, entries, entries + size, scratch) - entries);
     if (size > pending.capacity - kLeastGrowth) settle(pending, slot, query, pending.capacity / 2, scratch);
+}
+
+// Removes what cannot reach the threshold, and returns the new end.
+Pending::Entry* Direction::drop_hopeless(int64_t query, Pending::Entry* begin, Pending::Entry* end,
+                                         SettleScratch& scratch) const {
+    const float threshold = lines_[static_cast<size_t>(query)].threshold;
+    Pending::Entry* kept = begin;
+    for (const Pending::Entry* entry = begin; entry < end; ++entry) {
+        if (entry->upper >= threshold) {
+            *kept++ = *entry;
+        } else if (entry->shared) {
+            const auto key = static_cast<int32_t>(entry->key);
+            scratch.shared.dropped.push_back({static_cast<int32_t>(query), {entry->upper, error(query, key), key}});
+        }
+    }
+    return kept;
 }
 
 // The k-th best score is likely to be above the k-th best of what each is likely to be above: then others that cannot
@@ -101,17 +119,19 @@ void Direction::raise_guess(Pending& pending, int64_t slot, int64_t query, float
     pending.least_likely[static_cast<size_t>(slot)] = least;
     if (least == -kInfinity) return;
     Line& line = lines_[static_cast<size_t>(query)];
-    line.guess = lowered(query, static_cast<double>(least));
+    line.guess = lowered(query, least);
     line.threshold = std::max(line.threshold, line.guess);
 }
 
 // By the rounding of scores to quanta and of thresholds to floats.
-float Direction::lowered(int64_t query, double score) const {
-    const auto single = static_cast<float>(score - 2.0 * queries_.quanta[query] / score_scale_);
-    return single - 0.5f * kFuzz * std::abs(single);
+float Direction::lowered(int64_t query, float score) const {
+    return score - (lines_[static_cast<size_t>(query)].quanta + 0.5f * kFuzz * std::abs(score));
 }
 
-double Direction::worst(int64_t query) const { return best_.scores[(query + 1) * best_.k - 1]; }
+// The k-th best score so far, not rounded up.
+float Direction::worst(int64_t query) const {
+    return round_down(best_.scores[(query + 1) * best_.k - 1] / score_scale_);
+}
 
 // Those of the largest upper bounds first: once the k-th best exact score is above the others', these do not matter.
 void Direction::settle(Pending& pending, int64_t slot, int64_t query, int64_t may_remain,
@@ -128,26 +148,42 @@ void Direction::settle(Pending& pending, int64_t slot, int64_t query, int64_t ma
     for (int64_t batch = best_.k; end - begin > may_remain; batch = kExactBatch) {
         const int64_t count = std::min<int64_t>(batch, end - begin);
         scratch.keys.clear();
-        for (int64_t i = 0; i < count; ++i) scratch.keys.push_back(begin[i].key);
-        scratch.scores.resize(static_cast<size_t>(count));
+        for (int64_t i = 0; i < count; ++i) scratch.keys.push_back(static_cast<int32_t>(begin[i].key));
+        scratch.plain.resize(static_cast<size_t>(count));
         prefetch_keys(begin + count, end);
-        score_exactly(query, scratch.keys.data(), count, scratch.scores.data());
-        for (int64_t i = 0; i < count; ++i) {
-            keep(query, begin[i].key, scratch.scores[static_cast<size_t>(i)]);
-            if (best_.sums != nullptr) correct_sum(query, begin[i], scratch.scores[static_cast<size_t>(i)]);
-        }
+        score_exactly(query, scratch.keys.data(), count, scratch.plain.data());
+        for (int64_t i = 0; i < count; ++i)
+            take_scored(query, begin[i], scratch.plain[static_cast<size_t>(i)], scratch);
         begin += count;
         if (best_.sizes[query] == best_.k) {
-            line.threshold = std::max(line.threshold, lowered(query, worst(query) / score_scale_));
+            line.threshold = std::max(line.threshold, lowered(query, worst(query)));
         }
         line.scored += static_cast<int32_t>(count);
         if (line.scored > kMostScored) {
             best_.unsettled[query] = 1;
             line.threshold = kInfinity;
         }
-        end = std::remove_if(begin, end, [&](const Pending::Entry& entry) { return entry.upper < line.threshold; });
+        end = drop_hopeless(query, begin, end, scratch);
     }
     pending.sizes[static_cast<size_t>(slot)] = static_cast<int32_t>(std::copy(begin, end, first) - first);
+}
+
+void Direction::take_scored(int64_t query, const Pending::Entry& entry, double plain, SettleScratch& scratch) const {
+    const auto key = static_cast<int32_t>(entry.key);
+    const double score = final_score(query, key, plain);
+    keep(query, key, score);
+    if (!entry.shared && best_.sums == nullptr) return;
+    const float rounded = entry.upper - error(query, key);
+    if (best_.sums != nullptr) correct_sum(query, rounded, score);
+    if (entry.shared) scratch.shared.scored.push_back({static_cast<int32_t>(query), {plain, rounded, key}});
+}
+
+void Direction::take_exact(Pending& pending, int64_t slot, int64_t query, const ExactCandidate& candidate) const {
+    const double score = final_score(query, candidate.key, candidate.plain);
+    keep(query, candidate.key, score);
+    if (best_.sums != nullptr) correct_sum(query, candidate.rounded, score);
+    const float certain = round_down(score / score_scale_);
+    if (certain > pending.least_likely[static_cast<size_t>(slot)]) raise_guess(pending, slot, query, certain);
 }
 
 // Those that will be scored first in the next batch.
@@ -163,37 +199,40 @@ void Direction::prefetch_keys(const Pending::Entry* begin, const Pending::Entry*
     }
 }
 
-void Direction::correct_sum(int64_t query, const Pending::Entry& entry, double score) const {
-    const double rounded = static_cast<double>(entry.upper - error(query, entry.key)) * score_scale_;
-    best_.sums[query] += std::exp(beta_ * score - anchor_) - std::exp(beta_ * rounded - anchor_);
+void Direction::correct_sum(int64_t query, float rounded, double score) const {
+    const double added = static_cast<double>(rounded) * score_scale_;
+    best_.sums[query] += std::exp(beta_ * score - anchor_) - std::exp(beta_ * added - anchor_);
 }
 
 void Direction::finish(Pending& pending, int64_t slot, int64_t query, SettleScratch& scratch) const {
     settle(pending, slot, query, 0, scratch);
-    const bool right = best_.sizes[query] == best_.k && lowered(query, worst(query) / score_scale_) >=
-                                                            lines_[static_cast<size_t>(query)].guess;
+    const bool right =
+        best_.sizes[query] == best_.k && lowered(query, worst(query)) >= lines_[static_cast<size_t>(query)].guess;
     if (!right && lines_[static_cast<size_t>(query)].guess > -kInfinity) best_.unsettled[query] = 1;
 }
 
-void Direction::score_exactly(int64_t query, const int32_t* keys, int64_t count, double* scores) const {
+void Direction::score_exactly(int64_t query, const int32_t* keys, int64_t count, double* plain) const {
     const bool distance = metric_ == Metric::kDistance;
     const int64_t width = keys_.values.width;
     if (keys_.values.floats != nullptr) {
         tier_.exact_products_float(queries_.values.floats + query * width, keys_.values.floats, width, keys, count,
-                                   distance, scores);
+                                   distance, plain);
     } else {
         tier_.exact_products_double(queries_.values.doubles + query * width, keys_.values.doubles, width, keys, count,
-                                    distance, scores);
+                                    distance, plain);
     }
     for (int64_t i = 0; i < count; ++i) {
-        double score = distance ? -scores[i] : scores[i];
-        if (metric_ == Metric::kCosine) {
-            const double norms = queries_.norms[query] * keys_.norms[keys[i]];
-            score = norms > 0.0 ? score / norms : 0.0;
-        }
-        if (queries_.means != nullptr) score = 2.0 * score - queries_.means[query] - keys_.means[keys[i]];
-        scores[i] = std::nearbyint(score / queries_.quanta[query]) * queries_.quanta[query];
+        if (distance) plain[i] = -plain[i];
+        if (metric_ != Metric::kCosine) continue;
+        const double norms = queries_.norms[query] * keys_.norms[keys[i]];
+        plain[i] = norms > 0.0 ? plain[i] / norms : 0.0;
     }
+}
+
+double Direction::final_score(int64_t query, int64_t key, double plain) const {
+    const double quantum = queries_.quanta[query];
+    const double score = queries_.means == nullptr ? plain : 2.0 * plain - queries_.means[query] - keys_.means[key];
+    return std::nearbyint(score / quantum) * quantum;
 }
 
 void Direction::keep(int64_t query, int32_t key, double score) const {

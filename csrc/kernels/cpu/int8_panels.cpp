@@ -43,18 +43,19 @@ RoundedRow round_line(const Int8Tier& tier, const Matrix& values, double norm, i
                                     : tier.round_doubles(values.doubles + begin, 1.0 / norm, turn, scratch, place);
 }
 
-ColumnPanels::ColumnPanels(const Matrix& values, const double* norms, const Int8Tier& tier, int n_threads)
+ColumnPanels::ColumnPanels(const Matrix& values, const double* norms, Bits bits, const Int8Tier& tier, int n_threads)
     : tier_(tier),
+      bits_(bits),
       turn_(values.width),
       rows_(static_cast<size_t>(values.count), kZeroRow),
-      slivers_(slivers_of(values.count, kSliverColumns) * turn_.steps() * kSliverColumns * kStep) {
+      slivers_(slivers_of(values.count, kSliverColumns) * turn_.steps(bits) * kSliverColumns * kStepBytes) {
     constexpr int64_t kChunk = 4 * kSliverColumns;
-    const int64_t stride = kSliverColumns * kStep;
+    const int64_t stride = kSliverColumns * kStepBytes;
     parallel_tasks(slivers_of(values.count, kChunk), n_threads, [&](int, int64_t chunk) {
         std::vector<float> scratch(static_cast<size_t>(turn_.scratch_size()));
         for (int64_t line = chunk * kChunk; line < std::min((chunk + 1) * kChunk, values.count); ++line) {
-            uint8_t* first = slivers_.data() + line / kSliverColumns * turn_.steps() * stride;
-            const SliverPlace place{first + line % kSliverColumns * kStep, stride, 0};
+            uint8_t* first = slivers_.data() + line / kSliverColumns * steps() * stride;
+            const SliverPlace place{first + line % kSliverColumns * kStepBytes, stride, 0, bits};
             if (norms[line] > 0.0) {
                 rows_[static_cast<size_t>(line)] =
                     round_line(tier, values, norms[line], line, turn_.view(), scratch.data(), place);

@@ -1,4 +1,4 @@
-// Rows of one side as 8-bit whole numbers, in the order in which the int8 search reads them.
+// Rows of one side as whole numbers of 8 or 16 bits, in the order in which the int8 search reads them.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class SeededTurn {
   public:
     explicit SeededTurn(int64_t width);
     Turn view() const { return {width_, block_, signs_.data()}; }
-    int64_t steps() const { return (width_ + kStep - 1) / kStep; }
+    int64_t steps(Bits bits) const { return (width_ * (bits == Bits::k8 ? 1 : 2) + kStepBytes - 1) / kStepBytes; }
     int64_t scratch_size() const { return 2 * width_; }
 
   private:
@@ -37,25 +37,28 @@ class SeededTurn {
     std::vector<float> signs_;
 };
 
-// Rounds row `line` of a side into its place in `slivers` of `sliver_size` lines each. A zero vector needs no place.
+// Rounds row `line` of a side into its place. Its norm must not be 0.
 RoundedRow round_line(const Int8Tier& tier, const Matrix& values, double norm, int64_t line, const Turn& turn,
                       float* scratch, const SliverPlace& place);
 
 // The side of the columns, whole.
 class ColumnPanels {
   public:
-    ColumnPanels(const Matrix& values, const double* norms, const Int8Tier& tier, int n_threads);
+    ColumnPanels(const Matrix& values, const double* norms, Bits bits, const Int8Tier& tier, int n_threads);
 
     int64_t count() const { return static_cast<int64_t>(rows_.size()); }
     const SeededTurn& turn() const { return turn_; }
     const Int8Tier& tier() const { return tier_; }
     const RoundedRow& row(int64_t line) const { return rows_[static_cast<size_t>(line)]; }
-    const int8_t* sliver(int64_t number) const {
-        return reinterpret_cast<const int8_t*>(slivers_.data()) + number * turn_.steps() * kSliverColumns * kStep;
+    Bits bits() const { return bits_; }
+    int64_t steps() const { return turn_.steps(bits_); }
+    const uint8_t* sliver(int64_t number) const {
+        return slivers_.data() + number * steps() * kSliverColumns * kStepBytes;
     }
 
   private:
     const Int8Tier& tier_;
+    Bits bits_;
     SeededTurn turn_;
     std::vector<RoundedRow> rows_;
     AlignedBytes slivers_;

@@ -10,24 +10,13 @@
 namespace stea {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kMostRanges = 32;  // of columns, to which what a wave found is applied by different threads
 constexpr int64_t kRowCapacity = 256;
 constexpr int64_t kColumnCapacity = 64;  // there are many more columns than rows of a block
 constexpr int64_t kFirstRows = 2 * kSliverRows;
-constexpr int64_t kMostBlocks = 64;            // of a wave
-constexpr double kMostProducts = 2e11;         // of a wave
-constexpr int64_t kSliversBetweenSums = 32;    // after which sums in single precision are added to those in double
-constexpr float kUnreachableShift = 1e30f;     // exp of minus this is 0
+constexpr int64_t kMostBlocks = 64;          // of a wave
+constexpr double kMostProducts = 2e11;       // of a wave
+constexpr int64_t kSliversBetweenSums = 32;  // after which sums in single precision are added to those in double
 constexpr int64_t kLinesPerTask = 256;
-
-int64_t rounded_up_to(int64_t count, int64_t size) { return (count + size - 1) / size * size; }
-
-int bits_of(int64_t number) {
-    int bits = 0;
-    for (; number > 0; number /= 2) ++bits;
-    return bits;
-}
 
 double power_of_two_above(const double* values, int64_t count) {
     const double largest = *std::max_element(values, values + count);
@@ -40,6 +29,13 @@ bool any_offset(const SearchSide& side) {
     const auto differs = [](auto value) { return value != 0; };
     return std::any_of(side.offsets, side.offsets + side.values.count, differs) ||
            (side.excluded != nullptr && std::any_of(side.excluded, side.excluded + side.values.count, differs));
+}
+
+// So many that they keep all threads busy for a while, and not so many that the columns wait for long.
+int64_t most_rows_of(int64_t rows, const ColumnPanels& panels) {
+    const double per_row = 2.0 * static_cast<double>(panels.count() * panels.steps() * kStepBytes);
+    const auto affordable = static_cast<int64_t>(kMostProducts / per_row);
+    return std::min(rows, std::clamp<int64_t>(affordable / kBlockRows, 1, kMostBlocks) * kBlockRows);
 }
 
 // Asks the poll now and then, on the calling thread only, and throws.
@@ -61,26 +57,6 @@ class Watch {
 };
 
 }  // namespace
-
-ScanLines::ScanLines(int64_t count)
-    : inverse(static_cast<size_t>(count), 1.0f),
-      threshold(static_cast<size_t>(count), kInfinity),
-      offset(static_cast<size_t>(count), 0.0f),
-      factor(static_cast<size_t>(count), 0.0f),
-      shift(static_cast<size_t>(count), kUnreachableShift) {}
-
-void ScanLines::set(int64_t place, const Line& line) {
-    const auto i = static_cast<size_t>(place);
-    inverse[i] = 1.0f / line.unit;
-    offset[i] = line.excluded ? kInfinity : (line.offset - kFuzz * std::abs(line.offset)) * inverse[i];
-    set_threshold(place, line);
-}
-
-void ScanLines::set_threshold(int64_t place, const Line& line) {
-    const auto i = static_cast<size_t>(place);
-    const float fuzz = kFuzz * (std::abs(line.threshold) + std::abs(line.offset));
-    threshold[i] = std::isinf(line.threshold) ? line.threshold : (line.threshold + line.offset - fuzz) * inverse[i];
-}
 
 // What one thread works with.
 struct Int8Search::Worker {
@@ -106,41 +82,6 @@ struct Int8Search::Worker {
     SettleScratch settling;
 };
 
-// The rows that are scanned before the columns hear of them.
-struct Int8Search::Wave {
-    struct Found {
-        int32_t column;
-        Candidate candidate;
-    };
-
-    Wave(int64_t first_row, int64_t count, int64_t steps, int64_t columns, bool with_sums)
-        : first(first_row),
-          rows(count),
-          blocks((count + kBlockRows - 1) / kBlockRows),
-          range_bits(bits_of((columns - 1) / kMostRanges)),
-          ranges(((columns - 1) >> range_bits) + 1),
-          slivers(blocks * kBlockRows * steps * kStep),
-          found(static_cast<size_t>(blocks * ranges)),
-          padded_columns(rounded_up_to(columns, kSliverColumns)),
-          column_sums(static_cast<size_t>(with_sums ? blocks * padded_columns : 0)) {
-        std::fill_n(slivers.data(), blocks * kBlockRows * steps * kStep, uint8_t{128});
-    }
-
-    std::vector<Found>& list(int64_t block, int64_t range) { return found[static_cast<size_t>(block * ranges + range)]; }
-    int64_t block_rows(int64_t block) const { return std::min(kBlockRows, rows - block * kBlockRows); }
-
-    int64_t first;
-    int64_t rows;
-    int64_t blocks;
-    int range_bits;  // a range of columns is that power of two
-    int64_t ranges;
-    AlignedBytes slivers;
-    float coarseness = 0.0f;  // largest residual / scale
-    std::vector<std::vector<Found>> found;  // by block and range of columns
-    int64_t padded_columns;
-    std::vector<float> column_sums;  // [blocks, padded_columns]
-};
-
 Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem, const Tier& tier, int n_threads)
     : panels_(panels),
       problem_(problem),
@@ -151,8 +92,8 @@ Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem,
       with_sums_(problem.row_best.sums != nullptr),
       has_offsets_(any_offset(problem.rows) || any_offset(problem.columns)),
       column_coarseness_(0.0f),
-      rows_(make_lines(problem_.rows, power_of_two_above(problem.rows.weights, problem.rows.values.count),
-                       score_scale_)),
+      rows_(
+          make_lines(problem_.rows, power_of_two_above(problem.rows.weights, problem.rows.values.count), score_scale_)),
       columns_(make_lines(problem_.columns, power_of_two_above(problem.columns.weights, problem.columns.values.count),
                           score_scale_)),
       of_rows_({problem_.rows, rows_}, {problem_.columns, columns_}, true, problem.row_best, problem.metric,
@@ -160,6 +101,8 @@ Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem,
       of_columns_({problem_.columns, columns_}, {problem_.rows, rows_}, false, problem.column_best, problem.metric,
                   score_scale_, tier),
       pending_(panels.count(), problem.column_best.k, kColumnCapacity),
+      most_rows_(most_rows_of(problem.rows.values.count, panels)),
+      wave_(panels, most_rows_, with_sums_),
       scan_columns_(rounded_up_to(panels.count(), kSliverColumns)),
       column_correction_(scan_columns_.inverse.size()),
       column_reach_(scan_columns_.inverse.size()),
@@ -167,7 +110,7 @@ Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem,
     for (size_t j = 0; j < columns_.size(); ++j) {
         const RoundedRow& rounded = panels.row(static_cast<int64_t>(j));
         set_rounded(columns_[j], rounded);
-        column_correction_[j] = -128 * rounded.sum;
+        if (panels.bits() == Bits::k8) column_correction_[j] = -128 * rounded.sum;
         column_coarseness_ = std::max(column_coarseness_, rounded.residual / rounded.scale);
         if (with_sums_) {
             scan_columns_.factor[j] = columns_[j].unit * static_cast<float>(factor_);
@@ -190,18 +133,16 @@ Int8Search::Worker& Int8Search::worker(int number) {
 
 // While the columns have no threshold, everything is kept for them: short waves give them one soon.
 int64_t Int8Search::wave_size() const {
-    const double per_row = 2.0 * static_cast<double>(panels_.count() * panels_.turn().steps() * kStep);
-    const auto affordable = static_cast<int64_t>(kMostProducts / per_row);
-    const int64_t most = std::clamp<int64_t>(affordable / kBlockRows, 1, kMostBlocks) * kBlockRows;
     const bool has_floors = problem_.columns.floors != nullptr;
-    const int64_t wanted = has_floors ? most : std::clamp(done_, kFirstRows, most);
+    const int64_t wanted = has_floors ? most_rows_ : std::clamp(done_, std::min(kFirstRows, most_rows_), most_rows_);
     return std::min(wanted, static_cast<int64_t>(rows_.size()) - done_);
 }
 
 int64_t Int8Search::advance(const Poll& poll) {
     const int64_t count = wave_size();
     if (count == 0) return 0;
-    Wave wave(done_, count, panels_.turn().steps(), panels_.count(), with_sums_);
+    Wave& wave = wave_;
+    wave.begin(done_, count);
     round_rows(wave, poll);
     prepare_columns(wave);
     Watch watch(poll);
@@ -219,7 +160,7 @@ int64_t Int8Search::advance(const Poll& poll) {
 }
 
 void Int8Search::round_rows(Wave& wave, const Poll& poll) {
-    const int64_t steps = panels_.turn().steps();
+    const int64_t steps = panels_.steps();
     const Turn turn = panels_.turn().view();
     std::vector<float> coarseness(static_cast<size_t>(wave.blocks), 0.0f);
     Watch watch(poll);
@@ -228,8 +169,9 @@ void Int8Search::round_rows(Wave& wave, const Poll& poll) {
         for (int64_t i = block * kBlockRows; i < block * kBlockRows + wave.block_rows(block); ++i) {
             const int64_t row = wave.first + i;
             if (!(problem_.rows.norms[row] > 0.0)) continue;
-            uint8_t* sliver = wave.slivers.data() + i / kSliverRows * steps * kSliverRows * kStep;
-            const SliverPlace place{sliver + i % kSliverRows * kStep, kSliverRows * kStep, 128};
+            uint8_t* sliver = wave.slivers.data() + i / kSliverRows * steps * kSliverRows * kStepBytes;
+            const SliverPlace place{sliver + i % kSliverRows * kStepBytes, kSliverRows * kStepBytes, wave.row_bias,
+                                    panels_.bits()};
             const RoundedRow rounded = round_line(panels_.tier(), problem_.rows.values, problem_.rows.norms[row], row,
                                                   turn, worker(number).turning.data(), place);
             set_rounded(rows_[static_cast<size_t>(row)], rounded);
@@ -271,11 +213,16 @@ void Int8Search::prepare_rows(const Wave& wave, int64_t first, int64_t count, Wo
 void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
     const int64_t first = block * kBlockRows;
     const int64_t count = wave.block_rows(block);
-    const int64_t steps = panels_.turn().steps();
+    const int64_t steps = panels_.steps();
     prepare_rows(wave, first, count, worker);
-    const ScanRows rows{wave.slivers.data() + first * steps * kStep, rounded_up_to(count, kSliverRows), steps,
-                        worker.lines.inverse.data(), worker.lines.threshold.data(), worker.lines.offset.data(),
-                        worker.reach.data(), has_offsets_};
+    const ScanRows rows{wave.slivers.data() + first * steps * kStepBytes,
+                        rounded_up_to(count, kSliverRows),
+                        steps,
+                        worker.lines.inverse.data(),
+                        worker.lines.threshold.data(),
+                        worker.lines.offset.data(),
+                        worker.reach.data(),
+                        has_offsets_};
     const int64_t slivers = wave.padded_columns / kSliverColumns;
     for (int64_t sliver = 0; sliver < slivers; ++sliver) {
         const int64_t column = sliver * kSliverColumns;
@@ -287,8 +234,11 @@ void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
                                   scan_columns_.offset.data() + column};
         ScanSums sums{};
         if (with_sums_) {
-            sums = {worker.lines.factor.data(), worker.lines.shift.data(), scan_columns_.factor.data() + column,
-                    scan_columns_.shift.data() + column, worker.row_lanes.data(),
+            sums = {worker.lines.factor.data(),
+                    worker.lines.shift.data(),
+                    scan_columns_.factor.data() + column,
+                    scan_columns_.shift.data() + column,
+                    worker.row_lanes.data(),
                     wave.column_sums.data() + block * wave.padded_columns + column};
         }
         const int64_t hits = panels_.tier().scan(rows, columns, sums, worker.room());
@@ -303,6 +253,7 @@ void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
         }
     }
     for (int64_t i = 0; i < count; ++i) of_rows_.finish(worker.pending, i, wave.first + first + i, worker.settling);
+    pass_on(wave, block, worker);
 }
 
 void Int8Search::take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hits, Worker& worker) {
@@ -316,28 +267,50 @@ void Int8Search::take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hi
         Line& row_line = rows_[static_cast<size_t>(row)];
         const Line& column_line = columns_[static_cast<size_t>(column)];
         const int32_t product = found.sums[hit] - column_reach_[static_cast<size_t>(column)];
-        const float score = rounded_score(row_line, column_line, product);
         const float error = score_error(row_line, column_line);
-        const float upper = score + error;
-        if (upper >= column_line.threshold && !row_line.excluded) {
-            wave.list(block, column >> wave.range_bits)
-                .push_back({static_cast<int32_t>(column), {score, error, static_cast<int32_t>(row)}});
-        }
-        if (upper >= row_line.threshold && !column_line.excluded) {
-            const Candidate candidate{score, error, static_cast<int32_t>(column)};
-            if (of_rows_.offer(worker.pending, found.rows[hit], row, candidate, worker.settling)) {
+        const float upper = rounded_score(row_line, column_line, product) + error;
+        const bool for_row = upper >= row_line.threshold && !column_line.excluded;
+        const bool for_column = upper >= column_line.threshold && !row_line.excluded;
+        if (for_row) {
+            // The column waits until the row has scored the pair or dropped it: none is scored twice.
+            const Candidate candidate{upper, error, static_cast<int32_t>(column)};
+            if (of_rows_.offer(worker.pending, found.rows[hit], row, candidate, for_column, worker.settling)) {
                 worker.lines.set_threshold(found.rows[hit], row_line);
             }
+        } else if (for_column) {
+            const auto query = static_cast<int32_t>(column);
+            wave.list_of(block, query).candidates.push_back({query, {upper, error, static_cast<int32_t>(row)}});
         }
     }
+    pass_on(wave, block, worker);
+}
+
+// To the columns, what rows are done with.
+void Int8Search::pass_on(Wave& wave, int64_t block, Worker& worker) {
+    SharedPairs& shared = worker.settling.shared;
+    for (const SharedPairs::Dropped& pair : shared.dropped) {
+        const int32_t column = pair.candidate.key;
+        wave.list_of(block, column)
+            .candidates.push_back({column, {pair.candidate.upper, pair.candidate.error, pair.query}});
+    }
+    for (const SharedPairs::Scored& pair : shared.scored) {
+        const int32_t column = pair.candidate.key;
+        wave.list_of(block, column)
+            .exact.push_back({column, {pair.candidate.plain, pair.candidate.rounded, pair.query}});
+    }
+    shared.dropped.clear();
+    shared.scored.clear();
 }
 
 void Int8Search::offer_to_columns(Wave& wave, int64_t range, Worker& worker) {
     for (int64_t block = 0; block < wave.blocks; ++block) {
-        for (const Wave::Found& found : wave.list(block, range)) {
-            const Candidate& candidate = found.candidate;
-            if (candidate.score + candidate.error < columns_[static_cast<size_t>(found.column)].threshold) continue;
-            of_columns_.offer(pending_, found.column, found.column, candidate, worker.settling);
+        const Wave::Found& found = wave.list(block, range);
+        for (const SharedPairs::Scored& pair : found.exact) {
+            of_columns_.take_exact(pending_, pair.query, pair.query, pair.candidate);
+        }
+        for (const SharedPairs::Dropped& pair : found.candidates) {
+            if (pair.candidate.upper < columns_[static_cast<size_t>(pair.query)].threshold) continue;
+            of_columns_.offer(pending_, pair.query, pair.query, pair.candidate, false, worker.settling);
         }
     }
 }

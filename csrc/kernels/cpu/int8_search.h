@@ -7,12 +7,13 @@
 
 #include "int8_lines.h"
 #include "int8_panels.h"
+#include "int8_wave.h"
 
 namespace stea {
 
 struct SearchProblem {
     SearchSide rows;
-    SearchSide columns;  // those of the panels
+    SearchSide columns;  // those of the panels, which have 16 bits if there are sums
     SearchBest row_best;
     SearchBest column_best;
     Metric metric;
@@ -22,19 +23,6 @@ struct SearchProblem {
 
 // True stops the search, which then throws Interrupted; called from the calling thread about ten times a second.
 using Poll = std::function<bool()>;
-
-// Lines as `scan` compares them, padded with lines that nothing can reach.
-struct ScanLines {
-    explicit ScanLines(int64_t count);
-    void set(int64_t place, const Line& line);
-    void set_threshold(int64_t place, const Line& line);
-
-    std::vector<float> inverse;
-    std::vector<float> threshold;
-    std::vector<float> offset;
-    std::vector<float> factor;  // of exponents
-    std::vector<float> shift;
-};
 
 class Int8Search {
   public:
@@ -49,7 +37,6 @@ class Int8Search {
 
   private:
     struct Worker;
-    struct Wave;
 
     int64_t wave_size() const;
     Worker& worker(int number);
@@ -58,6 +45,7 @@ class Int8Search {
     void prepare_rows(const Wave& wave, int64_t first, int64_t count, Worker& worker) const;
     void scan_block(Wave& wave, int64_t block, Worker& worker);
     void take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hits, Worker& worker);
+    void pass_on(Wave& wave, int64_t block, Worker& worker);
     void offer_to_columns(Wave& wave, int64_t range, Worker& worker);
     void add_column_sums(const Wave& wave);
 
@@ -75,6 +63,8 @@ class Int8Search {
     Direction of_columns_;
     Pending pending_;  // of the columns
     int64_t done_ = 0;
+    int64_t most_rows_;  // of a wave
+    Wave wave_;
     ScanLines scan_columns_;
     std::vector<int32_t> column_correction_;
     std::vector<int32_t> column_reach_;

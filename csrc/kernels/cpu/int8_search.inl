@@ -53,36 +53,47 @@ static inline float rounded_up(float sum_of_squares, int64_t terms) {
     return __builtin_sqrtf(sum_of_squares) * (1.0f + static_cast<float>(terms + 16) * 0x1p-23f);
 }
 
+// The components of up to kSumLanes numbers to their place.
+static inline void store_components(const int16_t* whole, int64_t first, int64_t count, const SliverPlace& place) {
+    const int64_t size = place.bits == Bits::k8 ? 1 : 2;
+    uint8_t bytes[kSumLanes * sizeof(int16_t)] = {};
+    if (place.bits == Bits::k8) {
+        for (int64_t i = 0; i < kSumLanes; ++i)
+            bytes[i] = static_cast<uint8_t>(static_cast<uint8_t>(whole[i]) ^ place.bias);
+    } else {
+        __builtin_memcpy(bytes, whole, sizeof bytes);
+    }
+    for (int64_t at = 0; at < count * size; at += kStepBytes) {
+        __builtin_memcpy(place.bytes + (first * size + at) / kStepBytes * place.stride, bytes + at, kStepBytes);
+    }
+}
+
 // q = values / scale to the nearest whole number: its components to their place, its facts as the result.
 static inline RoundedRow round_turned(const float* values, const Turn& turn, const SliverPlace& place) {
     const int64_t width = turn.width;
     const float largest = largest_magnitude(values, width);
-    const float scale = largest / 127.0f;
-    const float inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
+    float scale = largest / (place.bits == Bits::k8 ? 127.0f : 32767.0f);
+    if (place.bits == Bits::k16 && scale < 1.0f / kMostLength16) scale = 1.0f / kMostLength16;
+    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
     float lanes[kSumLanes] = {};
     int64_t squares = 0;
     int32_t sum = 0;
     for (int64_t begin = 0; begin < width; begin += kSumLanes) {
-        int8_t whole[kSumLanes] = {};
+        int16_t whole[kSumLanes] = {};
         const int64_t count = width - begin < kSumLanes ? width - begin : kSumLanes;
         for (int64_t i = 0; i < count; ++i) {
             const float value = values[begin + i];
             const float rounded = (value * inverse + kRound) - kRound;
             const float rest = value - rounded * scale;
             lanes[i] += rest * rest;
-            whole[i] = static_cast<int8_t>(rounded);
+            whole[i] = static_cast<int16_t>(rounded);
         }
-        int32_t part = 0;
         for (int64_t i = 0; i < kSumLanes; ++i) {
             sum += whole[i];
-            part += whole[i] * whole[i];
+            squares += whole[i] * whole[i];
         }
-        squares += part;
-        for (int64_t i = 0; i < kSumLanes; ++i) whole[i] = static_cast<int8_t>(whole[i] ^ place.bias);
-        for (int64_t i = 0; i < count; i += kStep) {
-            __builtin_memcpy(place.bytes + (begin + i) / kStep * place.stride, whole + i, kStep);
-        }
+        store_components(whole, begin, count, place);
     }
     float total = 0.0f;
     for (int64_t i = 0; i < kSumLanes; ++i) total += lanes[i];
@@ -109,27 +120,31 @@ struct Tile {
 
 // Q + reach of every pair of a tile. Meanwhile an eighth of the next sliver of columns, at `next`, is sent for: a block
 // has eight slivers of rows.
-static inline Tile multiply_tile(const uint8_t* rows, const int8_t* columns, int64_t steps, const int32_t* reach,
-                                 const int32_t* correction, const int8_t* next) {
+template <bool kSums>
+static inline Tile multiply_tile(const uint8_t* rows, const uint8_t* columns, int64_t steps, const int32_t* reach,
+                                 const int32_t* correction, const uint8_t* next) {
     Tile tile;
     for (int v = 0; v < kTileVectors; ++v) {
         Ints begin = load_lanes<Ints>(reach + v * kLanes);
-        if (kBiased) begin += load_lanes<Ints>(correction + v * kLanes);
+        if (kBiased && !kSums) begin += load_lanes<Ints>(correction + v * kLanes);
         for (int i = 0; i < kTileRows; ++i) tile.sums[i][v] = begin;
     }
     for (int64_t step = 0; step < steps; ++step) {
         Ints right[kTileVectors];
-        for (int v = 0; v < kTileVectors; ++v) right[v] = load_lanes<Ints>(columns + v * kLanes * kStep);
+        for (int v = 0; v < kTileVectors; ++v) right[v] = load_lanes<Ints>(columns + v * kLanes * kStepBytes);
 #pragma GCC unroll 12
         for (int i = 0; i < kTileRows; ++i) {
             int32_t four;
-            __builtin_memcpy(&four, rows + i * kStep, sizeof four);
+            __builtin_memcpy(&four, rows + i * kStepBytes, sizeof four);
             const Ints left = Ints{} + four;
-            for (int v = 0; v < kTileVectors; ++v) tile.sums[i][v] = add_products(tile.sums[i][v], left, right[v]);
+            for (int v = 0; v < kTileVectors; ++v) {
+                tile.sums[i][v] = kSums ? add_products16(tile.sums[i][v], left, right[v])
+                                        : add_products(tile.sums[i][v], left, right[v]);
+            }
         }
-        __builtin_prefetch(next + step * (kSliverColumns * kStep / 8), 0, 2);
-        rows += kSliverRows * kStep;
-        columns += kSliverColumns * kStep;
+        __builtin_prefetch(next + step * (kSliverColumns * kStepBytes / 8), 0, 2);
+        rows += kSliverRows * kStepBytes;
+        columns += kSliverColumns * kStepBytes;
     }
     return tile;
 }
@@ -188,12 +203,13 @@ static int64_t scan_block(const ScanRows& rows, const ScanColumns& columns, cons
                           const ScanHits& hits) {
     int64_t count = 0;
     for (int64_t row = 0; row < rows.count; row += kTileRows) {
-        const uint8_t* left = rows.slivers + row / kSliverRows * rows.steps * kSliverRows * kStep +
-                              row % kSliverRows * kStep;
-        const int8_t* next = columns.sliver + (rows.steps * kSliverColumns + row / kSliverRows * rows.steps * kStep) * kStep;
+        const uint8_t* left =
+            rows.slivers + row / kSliverRows * rows.steps * kSliverRows * kStepBytes + row % kSliverRows * kStepBytes;
+        const uint8_t* next =
+            columns.sliver + (rows.steps * kSliverColumns + row / kSliverRows * rows.steps * kStepBytes) * kStepBytes;
         for (int64_t column = 0; column < kSliverColumns; column += kTileVectors * kLanes) {
-            const Tile tile = multiply_tile(left, columns.sliver + column * kStep, rows.steps, columns.reach + column,
-                                            columns.correction + column, next);
+            const Tile tile = multiply_tile<kSums>(left, columns.sliver + column * kStepBytes, rows.steps,
+                                                   columns.reach + column, columns.correction + column, next);
             count = compare_tile<kOffsets>(tile, rows, row, columns, column, hits, count);
             if (kSums) add_exponentials_of_tile(tile, row, columns, column, sums);
         }

@@ -21,7 +21,8 @@ MOST_UNEVEN = 1e9  # largest weight or offset over the smallest, so that thresho
 ROWS_AT_ONCE = 256  # of those that are searched in double precision
 MOST_EXPONENT = 40.0  # of the largest term of a partition sum: far from what single precision can hold
 MOST_SPREAD = 60.0  # of the exponents of the largest terms of all rows and columns
-MOST_DEVIATION = 0.01  # of an exponent, by rounding: the sums of many terms are then right to 1e-3
+DEVIATION = (2 / 12) ** 0.5 / 46000  # of a cosine, by the rounding of both vectors to 16 bits
+MOST_DEVIATION = 3e-4  # of an exponent: sums are then right to 1e-3
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -57,26 +58,35 @@ class Int8Search:
         self.sides = side1, side2
         self.n_threads, self.tier = n_threads, tier_name
         self.values = _same_kind(side1.array, side2.array)
-        self.panels = _core.Int8Panels(self.values[1], side2.norms, n_threads, tier_name)
+        self._panels: tuple[int, _core.Int8Panels] | None = None
+
+    def panels(self, bits: int) -> _core.Int8Panels:
+        """The rounded numbers of the second side; the others are dropped."""
+        if self._panels is None or self._panels[0] != bits:
+            self._panels = None
+            made = _core.Int8Panels(self.values[1], self.sides[1].norms, bits, self.n_threads, self.tier)
+            self._panels = bits, made
+        return self._panels[1]
 
     def rank(self, request: SearchRequest, known: Ranked | None) -> Ranked:
         """The `keep` best of both directions."""
         scoring, keep = request.scoring, request.keep
         directions = self._directions(scoring)
         floors = [_floor(known, number, *direction, keep) for number, direction in enumerate(directions)]
-        sides = [
+        rows, columns = (
             _core.Int8Side(
                 values, queries.norms, _weights(seen, queries), seen.offset1, seen.quantum(queries, keys),
                 None if seen.means is None else seen.means[0], floor, _redundant(queries, keep),
             )
             for values, floor, (queries, keys, seen) in zip(self.values, floors, directions, strict=True)
-        ]  # fmt: skip
+        )  # fmt: skip
         anchor = 0.0 if request.beta is None else _exponents(request, known)[1] - MOST_EXPONENT
         search = _core.Int8Search(
-            self.panels, *sides, scoring.metric, keep, request.beta, anchor, self.n_threads, tier()
-        )
-        while rows := search.advance():
-            request.step(rows * len(self.sides[1]))
+            self.panels(8 if request.beta is None else 16), rows, columns, scoring.metric, keep, request.beta, anchor,
+            self.n_threads, tier(),
+        )  # fmt: skip
+        while count := search.advance():
+            request.step(count * len(self.sides[1]))
         search.settle_columns()
         found = search.of_rows(), search.of_columns()
         forward, backward = (
@@ -111,9 +121,7 @@ def can_rank(request: SearchRequest, known: Ranked | None) -> bool:
     if request.beta is None:
         return True
     lowest, highest = _exponents(request, known)
-    rounding = min(0.009, side1.width**0.5 / 254.0) * (2.0 / side1.width) ** 0.5
-    deviation = request.beta * largest[0] * largest[1] * rounding
-    return highest - lowest <= MOST_SPREAD and deviation <= MOST_DEVIATION
+    return highest - lowest <= MOST_SPREAD and request.beta * largest[0] * largest[1] * DEVIATION <= MOST_DEVIATION
 
 
 def _exponents(request: SearchRequest, known: Ranked | None) -> tuple[float, float]:

@@ -12,7 +12,7 @@ class ReferenceEngine(CandidateEngine):
     """Candidates of which every other target may be better."""
 
     name = "reference"
-    products = staticmethod(gathered_products)  # type: ignore[assignment]
+    products = staticmethod(gathered_products)
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The first targets, said to be no better than any other."""

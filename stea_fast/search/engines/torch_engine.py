@@ -17,7 +17,7 @@ class TorchEngine(CandidateEngine):
     """Blocks of similarities, their best joined with the best so far."""
 
     name = "torch"
-    products = staticmethod(gathered_products)  # type: ignore[assignment]
+    products = staticmethod(gathered_products)
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column, in single precision."""
