@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.alignment.link_table import LinkTable
+    from stea_fast.clues.api import find_clues
+    from stea_fast.clues.types import Clues
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
     from stea_fast.data.graph import KG
@@ -58,6 +60,8 @@ _NAMES_BY_MODULE = {
     "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "alignment.link_table": ("LinkTable",),
+    "clues.api": ("find_clues",),
+    "clues.types": ("Clues",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
@@ -96,12 +100,12 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
-    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
+    "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
     "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
     "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
     "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea",
     "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",
-    "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
+    "decode", "evaluate", "find_clues", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
     "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn",
     "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip
