@@ -149,6 +149,8 @@ class Int8Search:
         k: int,
         beta: float | None,
         anchor: float,
+        certain: bool,
+        most_scored: int,
         n_threads: int,
         tier: str,
     ) -> None: ...

@@ -66,8 +66,15 @@ struct SearchBest {
     int32_t* indices;    // [count, k], by decreasing score, then by index
     double* scores;      // [count, k]
     int32_t* sizes;      // [count], 0 at first
-    uint8_t* unsettled;  // [count], 0 at first: 1 for lines with too many that may be among the best
+    uint8_t* unsettled;  // [count], 0 at first: 1 for lines that must be searched again
     double* sums;        // [count], 0 at first: of exp(beta * score - anchor); null if not wanted
+};
+
+// How hard it is tried to settle a line. Likely thresholds spare work, and lines in which one turns out to be wrong
+// stay unsettled; certain ones never are. Pairs are scored one by one: where there are too many, other ways are faster.
+struct Effort {
+    bool certain;
+    int32_t most_scored;  // of a line: one with more stays unsettled
 };
 
 // The orthogonal transform: signs, Hadamard of the first `block` components, signs, Hadamard of the last `block`.
@@ -103,7 +110,8 @@ struct SliverPlace {
 // in units of one Q: inverse is 1 / (weight * scale), and threshold and offset are divided by the same.
 struct ScanRows {
     const uint8_t* slivers;  // [count / kSliverRows, steps, kSliverRows, kStepBytes], 8 bits biased by 128
-    int64_t count;           // a multiple of kSliverRows
+    Bits bits;
+    int64_t count;  // a multiple of kSliverRows
     int64_t steps;
     const float* inverse;  // [count], as are the others
     const float* threshold;

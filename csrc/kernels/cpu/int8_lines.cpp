@@ -10,8 +10,11 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kZeroVectorWeight = 1e-6f;  // of a zero vector: its products are 0, whatever they are multiplied with
 constexpr int64_t kExactBatch = 8;          // pairs scored before what remains is looked at again
 constexpr float kDeviations = 5.0f;         // of an error of rounding, which no pair in a million exceeds
-constexpr int32_t kMostScored = 2048;       // a line with more to score is left to another way of searching
 constexpr int32_t kLeastGrowth = 16;        // places that must be free after looking through a line
+
+// An error is at most as large as if all its components had the worst sign; after the turn they are as good as random,
+// and their sum is smaller by the square root of their number.
+float likely_share(int64_t width) { return std::min(1.0f, kDeviations / std::sqrt(static_cast<float>(width))); }
 
 // Not above the number.
 float round_down(double number) { return std::nextafter(static_cast<float>(number), -kInfinity); }
@@ -61,13 +64,14 @@ void Pending::clear() {
 }
 
 Direction::Direction(Lines queries, Lines keys, bool queries_are_rows, const SearchBest& best, Metric metric,
-                     double score_scale, const Tier& tier)
+                     double score_scale, const Effort& effort, const Tier& tier)
     : queries_(queries.side),
       keys_(keys.side),
       lines_(queries.lines),
       other_lines_(keys.lines),
       queries_are_rows_(queries_are_rows),
-      likely_error_(std::min(1.0f, kDeviations / std::sqrt(static_cast<float>(queries.side.values.width)))),
+      likely_error_(effort.certain ? 1.0f : likely_share(queries.side.values.width)),
+      most_scored_(effort.most_scored),
       best_(best),
       metric_(metric),
       score_scale_(score_scale),
@@ -108,8 +112,7 @@ Pending::Entry* Direction::drop_hopeless(int64_t query, Pending::Entry* begin, P
 }
 
 // The k-th best score is likely to be above the k-th best of what each is likely to be above: then others that cannot
-// reach that do not matter. An error is at most as large as if all its components had the worst sign; after the turn
-// they are as good as random, and their sum is smaller by the square root of their number.
+// reach that do not matter.
 void Direction::raise_guess(Pending& pending, int64_t slot, int64_t query, float likely) const {
     float* largest = pending.likely.data() + slot * pending.k;
     int64_t place = pending.k - 1;
@@ -159,7 +162,7 @@ void Direction::settle(Pending& pending, int64_t slot, int64_t query, int64_t ma
             line.threshold = std::max(line.threshold, lowered(query, worst(query)));
         }
         line.scored += static_cast<int32_t>(count);
-        if (line.scored > kMostScored) {
+        if (line.scored > most_scored_) {
             best_.unsettled[query] = 1;
             line.threshold = kInfinity;
         }

@@ -103,7 +103,7 @@ class Direction {
     };
 
     Direction(Lines queries, Lines keys, bool queries_are_rows, const SearchBest& best, Metric metric,
-              double score_scale, const Tier& tier);
+              double score_scale, const Effort& effort, const Tier& tier);
 
     // From now on sums of exp(beta * score - anchor) are corrected wherever a score becomes known exactly.
     void correct_sums(double beta, double anchor);
@@ -153,6 +153,7 @@ class Direction {
     const std::vector<Line>& other_lines_;
     bool queries_are_rows_;
     float likely_error_;  // as a share of the largest possible one
+    int32_t most_scored_;
     SearchBest best_;
     Metric metric_;
     double score_scale_;

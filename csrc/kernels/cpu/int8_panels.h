@@ -47,6 +47,7 @@ class ColumnPanels {
     ColumnPanels(const Matrix& values, const double* norms, Bits bits, const Int8Tier& tier, int n_threads);
 
     int64_t count() const { return static_cast<int64_t>(rows_.size()); }
+    int64_t width() const { return turn_.view().width; }
     const SeededTurn& turn() const { return turn_; }
     const Int8Tier& tier() const { return tier_; }
     const RoundedRow& row(int64_t line) const { return rows_[static_cast<size_t>(line)]; }

@@ -1,10 +1,8 @@
 #include "int8_search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
-#include "parallel_rows.h"
 #include "parallel_tasks.h"
 
 namespace stea {
@@ -17,6 +15,7 @@ constexpr int64_t kMostBlocks = 64;          // of a wave
 constexpr double kMostProducts = 2e11;       // of a wave
 constexpr int64_t kSliversBetweenSums = 32;  // after which sums in single precision are added to those in double
 constexpr int64_t kLinesPerTask = 256;
+constexpr float kMostReach = 0x1p30f;  // of any unit vectors: far less
 
 double power_of_two_above(const double* values, int64_t count) {
     const double largest = *std::max_element(values, values + count);
@@ -37,24 +36,6 @@ int64_t most_rows_of(int64_t rows, const ColumnPanels& panels) {
     const auto affordable = static_cast<int64_t>(kMostProducts / per_row);
     return std::min(rows, std::clamp<int64_t>(affordable / kBlockRows, 1, kMostBlocks) * kBlockRows);
 }
-
-// Asks the poll now and then, on the calling thread only, and throws.
-class Watch {
-  public:
-    explicit Watch(const Poll& poll) : poll_(poll), last_(std::chrono::steady_clock::now()) {}
-
-    void look(int worker) {
-        if (worker != 0) return;
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last_ < std::chrono::milliseconds(100)) return;
-        last_ = now;
-        if (poll_()) throw Interrupted{};
-    }
-
-  private:
-    const Poll& poll_;
-    std::chrono::steady_clock::time_point last_;
-};
 
 }  // namespace
 
@@ -97,9 +78,9 @@ Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem,
       columns_(make_lines(problem_.columns, power_of_two_above(problem.columns.weights, problem.columns.values.count),
                           score_scale_)),
       of_rows_({problem_.rows, rows_}, {problem_.columns, columns_}, true, problem.row_best, problem.metric,
-               score_scale_, tier),
+               score_scale_, problem.effort, tier),
       of_columns_({problem_.columns, columns_}, {problem_.rows, rows_}, false, problem.column_best, problem.metric,
-                  score_scale_, tier),
+                  score_scale_, problem.effort, tier),
       pending_(panels.count(), problem.column_best.k, kColumnCapacity),
       most_rows_(most_rows_of(problem.rows.values.count, panels)),
       wave_(panels, most_rows_, with_sums_),
@@ -110,7 +91,7 @@ Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem,
     for (size_t j = 0; j < columns_.size(); ++j) {
         const RoundedRow& rounded = panels.row(static_cast<int64_t>(j));
         set_rounded(columns_[j], rounded);
-        if (panels.bits() == Bits::k8) column_correction_[j] = -128 * rounded.sum;
+        if (panels.bits() == Bits::k8) column_correction_[j] = static_cast<int32_t>(-128 * int64_t{rounded.sum});
         column_coarseness_ = std::max(column_coarseness_, rounded.residual / rounded.scale);
         if (with_sums_) {
             scan_columns_.factor[j] = columns_[j].unit * static_cast<float>(factor_);
@@ -145,15 +126,11 @@ int64_t Int8Search::advance(const Poll& poll) {
     wave.begin(done_, count);
     round_rows(wave, poll);
     prepare_columns(wave);
-    Watch watch(poll);
-    parallel_tasks(wave.blocks, n_threads_, [&](int number, int64_t block) {
-        watch.look(number);
-        scan_block(wave, block, worker(number));
-    });
-    parallel_tasks(wave.ranges, n_threads_, [&](int number, int64_t range) {
-        watch.look(number);
-        offer_to_columns(wave, range, worker(number));
-    });
+    parallel_tasks(
+        wave.blocks, n_threads_, [&](int number, int64_t block) { scan_block(wave, block, worker(number)); }, poll);
+    parallel_tasks(
+        wave.ranges, n_threads_, [&](int number, int64_t range) { offer_to_columns(wave, range, worker(number)); },
+        poll);
     if (with_sums_) add_column_sums(wave);
     done_ += count;
     return count;
@@ -163,9 +140,7 @@ void Int8Search::round_rows(Wave& wave, const Poll& poll) {
     const int64_t steps = panels_.steps();
     const Turn turn = panels_.turn().view();
     std::vector<float> coarseness(static_cast<size_t>(wave.blocks), 0.0f);
-    Watch watch(poll);
-    parallel_tasks(wave.blocks, n_threads_, [&](int number, int64_t block) {
-        watch.look(number);
+    const auto round_block = [&](int number, int64_t block) {
         for (int64_t i = block * kBlockRows; i < block * kBlockRows + wave.block_rows(block); ++i) {
             const int64_t row = wave.first + i;
             if (!(problem_.rows.norms[row] > 0.0)) continue;
@@ -178,7 +153,8 @@ void Int8Search::round_rows(Wave& wave, const Poll& poll) {
             float& largest = coarseness[static_cast<size_t>(block)];
             largest = std::max(largest, rounded.residual / rounded.scale);
         }
-    });
+    };
+    parallel_tasks(wave.blocks, n_threads_, round_block, poll);
     wave.coarseness = std::max(kFuzz, *std::max_element(coarseness.begin(), coarseness.end()));
 }
 
@@ -188,8 +164,8 @@ void Int8Search::prepare_columns(const Wave& wave) {
         for (int64_t j = task * kLinesPerTask; j < std::min((task + 1) * kLinesPerTask, count); ++j) {
             const Line& line = columns_[static_cast<size_t>(j)];
             scan_columns_.set(j, line);
-            column_reach_[static_cast<size_t>(j)] =
-                static_cast<int32_t>(std::ceil(wave.coarseness * line.weight / line.unit)) + 1;
+            const float reach = std::ceil(wave.coarseness * line.weight / line.unit) + 1.0f;
+            column_reach_[static_cast<size_t>(j)] = static_cast<int32_t>(reach < kMostReach ? reach : kMostReach);
         }
     });
 }
@@ -216,6 +192,7 @@ void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
     const int64_t steps = panels_.steps();
     prepare_rows(wave, first, count, worker);
     const ScanRows rows{wave.slivers.data() + first * steps * kStepBytes,
+                        panels_.bits(),
                         rounded_up_to(count, kSliverRows),
                         steps,
                         worker.lines.inverse.data(),
@@ -327,15 +304,14 @@ void Int8Search::add_column_sums(const Wave& wave) {
     });
 }
 
-void Int8Search::settle_columns(int64_t begin, int64_t end, const Poll& poll) {
-    Watch watch(poll);
-    parallel_tasks((end - begin + kLinesPerTask - 1) / kLinesPerTask, n_threads_, [&](int number, int64_t task) {
-        watch.look(number);
-        const int64_t first = begin + task * kLinesPerTask;
-        for (int64_t j = first; j < std::min(first + kLinesPerTask, end); ++j) {
+void Int8Search::settle_columns(const Poll& poll) {
+    const auto count = static_cast<int64_t>(columns_.size());
+    const auto settle_some = [&](int number, int64_t task) {
+        for (int64_t j = task * kLinesPerTask; j < std::min((task + 1) * kLinesPerTask, count); ++j) {
             of_columns_.finish(pending_, j, j, worker(number).settling);
         }
-    });
+    };
+    parallel_tasks((count + kLinesPerTask - 1) / kLinesPerTask, n_threads_, settle_some, poll);
 }
 
 }  // namespace stea

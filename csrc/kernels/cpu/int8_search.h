@@ -1,13 +1,13 @@
 // The int8 search over all rows and columns, with threads.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "int8_lines.h"
 #include "int8_panels.h"
 #include "int8_wave.h"
+#include "interruption.h"
 
 namespace stea {
 
@@ -17,23 +17,21 @@ struct SearchProblem {
     SearchBest row_best;
     SearchBest column_best;
     Metric metric;
+    Effort effort;
     double beta;  // of the sums; not looked at if there are none
     double anchor;
 };
-
-// True stops the search, which then throws Interrupted; called from the calling thread about ten times a second.
-using Poll = std::function<bool()>;
 
 class Int8Search {
   public:
     Int8Search(const ColumnPanels& panels, const SearchProblem& problem, const Tier& tier, int n_threads);
     ~Int8Search();
 
-    // Scans and settles some more rows, and returns how many; 0 when all are done.
+    // Scans and settles some more rows, and returns how many; 0 when all are done. Throws Interrupted, as below.
     int64_t advance(const Poll& poll);
 
-    // Settles some columns; after all rows.
-    void settle_columns(int64_t begin, int64_t end, const Poll& poll);
+    // Settles the columns; after all rows.
+    void settle_columns(const Poll& poll);
 
   private:
     struct Worker;

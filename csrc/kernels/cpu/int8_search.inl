@@ -84,10 +84,10 @@ static inline RoundedRow round_turned(const float* values, const Turn& turn, con
         const int64_t count = width - begin < kSumLanes ? width - begin : kSumLanes;
         for (int64_t i = 0; i < count; ++i) {
             const float value = values[begin + i];
-            const float rounded = (value * inverse + kRound) - kRound;
-            const float rest = value - rounded * scale;
+            const float shifted = value * inverse + kRound;
+            const float rest = value - (shifted - kRound) * scale;
             lanes[i] += rest * rest;
-            whole[i] = static_cast<int16_t>(rounded);
+            __builtin_memcpy(whole + i, &shifted, sizeof *whole);  // its low bits are the number
         }
         for (int64_t i = 0; i < kSumLanes; ++i) {
             sum += whole[i];
@@ -120,13 +120,13 @@ struct Tile {
 
 // Q + reach of every pair of a tile. Meanwhile an eighth of the next sliver of columns, at `next`, is sent for: a block
 // has eight slivers of rows.
-template <bool kSums>
+template <Bits kBits>
 static inline Tile multiply_tile(const uint8_t* rows, const uint8_t* columns, int64_t steps, const int32_t* reach,
                                  const int32_t* correction, const uint8_t* next) {
     Tile tile;
     for (int v = 0; v < kTileVectors; ++v) {
         Ints begin = load_lanes<Ints>(reach + v * kLanes);
-        if (kBiased && !kSums) begin += load_lanes<Ints>(correction + v * kLanes);
+        if (kBiased && kBits == Bits::k8) begin += load_lanes<Ints>(correction + v * kLanes);
         for (int i = 0; i < kTileRows; ++i) tile.sums[i][v] = begin;
     }
     for (int64_t step = 0; step < steps; ++step) {
@@ -138,8 +138,8 @@ static inline Tile multiply_tile(const uint8_t* rows, const uint8_t* columns, in
             __builtin_memcpy(&four, rows + i * kStepBytes, sizeof four);
             const Ints left = Ints{} + four;
             for (int v = 0; v < kTileVectors; ++v) {
-                tile.sums[i][v] = kSums ? add_products16(tile.sums[i][v], left, right[v])
-                                        : add_products(tile.sums[i][v], left, right[v]);
+                tile.sums[i][v] = kBits == Bits::k16 ? add_products16(tile.sums[i][v], left, right[v])
+                                                     : add_products(tile.sums[i][v], left, right[v]);
             }
         }
         __builtin_prefetch(next + step * (kSliverColumns * kStepBytes / 8), 0, 2);
@@ -198,7 +198,7 @@ static inline void add_exponentials_of_tile(const Tile& tile, int64_t first_row,
     }
 }
 
-template <bool kOffsets, bool kSums>
+template <Bits kBits, bool kOffsets, bool kSums>
 static int64_t scan_block(const ScanRows& rows, const ScanColumns& columns, const ScanSums& sums,
                           const ScanHits& hits) {
     int64_t count = 0;
@@ -208,7 +208,7 @@ static int64_t scan_block(const ScanRows& rows, const ScanColumns& columns, cons
         const uint8_t* next =
             columns.sliver + (rows.steps * kSliverColumns + row / kSliverRows * rows.steps * kStepBytes) * kStepBytes;
         for (int64_t column = 0; column < kSliverColumns; column += kTileVectors * kLanes) {
-            const Tile tile = multiply_tile<kSums>(left, columns.sliver + column * kStepBytes, rows.steps,
+            const Tile tile = multiply_tile<kBits>(left, columns.sliver + column * kStepBytes, rows.steps,
                                                    columns.reach + column, columns.correction + column, next);
             count = compare_tile<kOffsets>(tile, rows, row, columns, column, hits, count);
             if (kSums) add_exponentials_of_tile(tile, row, columns, column, sums);
@@ -219,11 +219,17 @@ static int64_t scan_block(const ScanRows& rows, const ScanColumns& columns, cons
 
 // Writes the hits of a block of rows and a sliver of columns, and returns their number.
 int64_t scan(const ScanRows& rows, const ScanColumns& columns, const ScanSums& sums, const ScanHits& hits) {
-    const bool with_sums = sums.row_lanes != nullptr;
-    if (rows.has_offsets) {
-        return with_sums ? scan_block<true, true>(rows, columns, sums, hits)
-                         : scan_block<true, false>(rows, columns, sums, hits);
+    constexpr Bits k8 = Bits::k8;
+    constexpr Bits k16 = Bits::k16;
+    const bool with_offsets = rows.has_offsets;
+    if (sums.row_lanes != nullptr) {
+        return with_offsets ? scan_block<k16, true, true>(rows, columns, sums, hits)
+                            : scan_block<k16, false, true>(rows, columns, sums, hits);
     }
-    return with_sums ? scan_block<false, true>(rows, columns, sums, hits)
-                     : scan_block<false, false>(rows, columns, sums, hits);
+    if (rows.bits == k16) {
+        return with_offsets ? scan_block<k16, true, false>(rows, columns, sums, hits)
+                            : scan_block<k16, false, false>(rows, columns, sums, hits);
+    }
+    return with_offsets ? scan_block<k8, true, false>(rows, columns, sums, hits)
+                        : scan_block<k8, false, false>(rows, columns, sums, hits);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,11 +20,13 @@ MOST_WIDTH = 1 << 16  # the sums of wider products do not fit in 31 bits
 MOST_KEPT = 256  # more candidates of a row need longer lists than are kept
 MOST_UNEVEN = 1e9  # largest weight or offset over the smallest, so that thresholds fit in single precision
 ROWS_AT_ONCE = 256  # of those that are searched in double precision
+LEAST_SCORED = 256  # pairs of a row that are scored one by one, at least, before it is searched in another way
 MOST_EXPONENT = 40.0  # of the largest term of a partition sum: far from what single precision can hold
 MOST_SPREAD = 60.0  # of the exponents of the largest terms of all rows and columns
 DEVIATION = (2 / 12) ** 0.5 / 46000  # of a cosine, by the rounding of both vectors to 16 bits
 MOST_DEVIATION = 3e-4  # of an exponent: sums are then right to 1e-3
 
+ALL = slice(None)
 Arrays = tuple[np.ndarray, np.ndarray]
 
 
@@ -51,57 +54,113 @@ class Int8Engine(CpuEngine):
         return self._search.rank(request, known)
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """One direction of a search: the scoring is seen from the queries, and `values` are their numbers."""
+
+    number: int
+    queries: Embeddings
+    keys: Embeddings
+    scoring: Scoring
+    values: np.ndarray
+
+    def side(
+        self, floors: np.ndarray | None, excluded: np.ndarray | None, rows: slice | np.ndarray = ALL
+    ) -> _core.Int8Side:
+        """What the kernel knows of the queries, or of some of them."""
+        means = None if self.scoring.means is None else self.scoring.means[0][rows]
+        return _core.Int8Side(
+            self.values[rows], self.queries.norms[rows], _weights(self.scoring, self.queries)[rows],
+            self.scoring.offset1[rows], self.scoring.quantum(self.queries, self.keys)[rows], means,
+            None if floors is None else floors[rows], None if excluded is None else excluded[rows],
+        )  # fmt: skip
+
+
 class Int8Search:
-    """Exact rankings of one pair of sides; the rounded numbers of the second side are kept between calls."""
+    """Exact rankings of one pair of sides; the rounded numbers of the last columns are kept between calls."""
 
     def __init__(self, side1: Embeddings, side2: Embeddings, n_threads: int, tier_name: str) -> None:
         self.sides = side1, side2
         self.n_threads, self.tier = n_threads, tier_name
         self.values = _same_kind(side1.array, side2.array)
-        self._panels: tuple[int, _core.Int8Panels] | None = None
+        self._panels: tuple[tuple[int, int], _core.Int8Panels] | None = None
 
-    def panels(self, bits: int) -> _core.Int8Panels:
-        """The rounded numbers of the second side; the others are dropped."""
-        if self._panels is None or self._panels[0] != bits:
+    def panels(self, number: int, bits: int) -> _core.Int8Panels:
+        """The rounded numbers of a side, 0 or 1; the others are dropped."""
+        if self._panels is None or self._panels[0] != (number, bits):
             self._panels = None
-            made = _core.Int8Panels(self.values[1], self.sides[1].norms, bits, self.n_threads, self.tier)
-            self._panels = bits, made
+            made = _core.Int8Panels(self.values[number], self.sides[number].norms, bits, self.n_threads, self.tier)
+            self._panels = (number, bits), made
         return self._panels[1]
 
     def rank(self, request: SearchRequest, known: Ranked | None) -> Ranked:
         """The `keep` best of both directions."""
-        scoring, keep = request.scoring, request.keep
-        directions = self._directions(scoring)
-        floors = [_floor(known, number, *direction, keep) for number, direction in enumerate(directions)]
+        scoring, keep, beta = request.scoring, request.keep, request.beta
+        views = (
+            View(0, *self.sides, scoring, self.values[0]),
+            View(1, *self.sides[::-1], scoring.swapped(), self.values[1]),
+        )
+        redundant = _redundant(self.sides[0], keep), _redundant(self.sides[1], keep)
+        anchor = 0.0 if beta is None else _exponents(request, known)[1] - MOST_EXPONENT
+        found = self._search(views, redundant, request, known, anchor)
+        forward, backward = (
+            self._complete(view, views[1 - number], redundant[1 - number], keep, *found[number][:3])
+            for number, view in enumerate(views)
+        )
+        logs = None if beta is None else (np.log(found[0][3]) + anchor, np.log(found[1][3]) + anchor)
+        return Ranked(forward, backward, logs)
+
+    def _search(
+        self, views: tuple[View, View], redundant: tuple[np.ndarray | None, ...], request: SearchRequest,
+        known: Ranked | None, anchor: float,
+    ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:  # fmt: skip
+        """Indices, scores, unsettled rows and partition sums of both directions, by one pass over all pairs."""
+        keep, beta = request.keep, request.beta
         rows, columns = (
-            _core.Int8Side(
-                values, queries.norms, _weights(seen, queries), seen.offset1, seen.quantum(queries, keys),
-                None if seen.means is None else seen.means[0], floor, _redundant(queries, keep),
-            )
-            for values, floor, (queries, keys, seen) in zip(self.values, floors, directions, strict=True)
-        )  # fmt: skip
-        anchor = 0.0 if request.beta is None else _exponents(request, known)[1] - MOST_EXPONENT
+            view.side(_floor(known, view, keep), excluded) for view, excluded in zip(views, redundant, strict=True)
+        )
         search = _core.Int8Search(
-            self.panels(8 if request.beta is None else 16), rows, columns, scoring.metric, keep, request.beta, anchor,
-            self.n_threads, tier(),
+            self.panels(1, 8 if beta is None else 16), rows, columns, request.scoring.metric, keep, beta, anchor,
+            False, max(LEAST_SCORED, len(self.sides[1]) // 64), self.n_threads, tier(),
         )  # fmt: skip
         while count := search.advance():
             request.step(count * len(self.sides[1]))
         search.settle_columns()
-        found = search.of_rows(), search.of_columns()
-        forward, backward = (
-            _complete(indices, scores, unsettled, *direction, keep)
-            for (indices, scores, unsettled, _), direction in zip(found, directions, strict=True)
-        )
-        logs = None
-        if request.beta is not None:
-            logs = np.log(found[0][3]) + anchor, np.log(found[1][3]) + anchor
-        return Ranked(forward, backward, logs)
+        return search.of_rows(), search.of_columns()
 
-    def _directions(self, scoring: Scoring) -> list[tuple[Embeddings, Embeddings, Scoring]]:
-        """(queries, keys, the scoring seen from the queries), both ways."""
-        side1, side2 = self.sides
-        return [(side1, side2, scoring), (side2, side1, scoring.swapped())]
+    def _complete(
+        self, view: View, other: View, redundant: np.ndarray | None, keep: int,
+        indices: np.ndarray, scores: np.ndarray, unsettled: np.ndarray,
+    ) -> Arrays:  # fmt: skip
+        """Settles the rows that are left; pads to `keep`."""
+        kept = indices.shape[1]
+        rows = np.flatnonzero(unsettled)
+        if len(rows):
+            indices[rows], scores[rows], unsettled[rows] = self._search_again(view, other, redundant, rows, scores)
+        rows = np.flatnonzero((unsettled != 0) | (view.queries.norms == 0))
+        rows = rows[np.argsort(view.queries.norms[rows], kind="stable")]  # equal rows side by side, in one block
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[begin : begin + ROWS_AT_ONCE]
+            indices[some], scores[some] = search_rows(some, view.queries, view.keys, view.scoring, kept)
+        missing = keep - kept
+        return view.queries.ops.pad(indices, missing, -1), view.queries.ops.pad(scores, missing, -np.inf)
+
+    def _search_again(
+        self, view: View, other: View, redundant: np.ndarray | None, rows: np.ndarray, scores: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows that 8 bits leave open, by the certain bounds of 16 bits: indices, scores, and what is still open."""
+        reached = np.maximum(scores[:, -1], -view.scoring.magnitude(view.queries, view.keys))
+        floors = reached - 4.0 * view.scoring.quantum(view.queries, view.keys)
+        # The rows are nobody's candidates: nothing is looked for in the other direction.
+        queries = view.side(floors, np.ones(len(view.queries), dtype=np.uint8), rows)
+        keys = other.side(np.zeros(len(view.keys)), redundant)
+        search = _core.Int8Search(
+            self.panels(other.number, 16), queries, keys, view.scoring.metric, scores.shape[1], None, 0.0,
+            True, max(LEAST_SCORED, len(view.keys) // 8), self.n_threads, tier(),
+        )  # fmt: skip
+        while search.advance():
+            pass
+        return search.of_rows()[:3]
 
 
 def can_rank(request: SearchRequest, known: Ranked | None) -> bool:
@@ -170,31 +229,14 @@ def _redundant(side: Embeddings, keep: int) -> np.ndarray | None:
     return redundant
 
 
-def _floor(
-    known: Ranked | None, number: int, queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int
-) -> np.ndarray | None:
+def _floor(known: Ranked | None, view: View, keep: int) -> np.ndarray | None:
     """float64 [n]: what the `keep`-th best score of every row reaches, from the ranking by another scoring."""
     if known is None:
         return None
-    indices, similarities = known.forward if number == 0 else known.backward
+    indices, similarities = known.forward if view.number == 0 else known.backward
     if indices.shape[1] < keep or (indices[:, keep - 1] < 0).any():
         return None
     rows = np.arange(len(indices))[:, None]
-    scores = np.where(indices >= 0, scoring.final(similarities, rows, indices), -np.inf)
+    scores = np.where(indices >= 0, view.scoring.final(similarities, rows, indices), -np.inf)
     least = -np.partition(-scores, keep - 1, axis=1)[:, keep - 1]
-    return np.ascontiguousarray(least - 4.0 * scoring.quantum(queries, keys))
-
-
-def _complete(
-    indices: np.ndarray, scores: np.ndarray, unsettled: np.ndarray,
-    queries: Embeddings, keys: Embeddings, scoring: Scoring, keep: int,
-) -> Arrays:  # fmt: skip
-    """Searches the rows that are left in double precision; pads to `keep`."""
-    kept = indices.shape[1]
-    rows = np.flatnonzero((unsettled != 0) | (queries.norms == 0))
-    rows = rows[np.argsort(queries.norms[rows], kind="stable")]  # equal rows side by side, in one block
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[begin : begin + ROWS_AT_ONCE]
-        indices[some], scores[some] = search_rows(some, queries, keys, scoring, kept)
-    missing = keep - kept
-    return queries.ops.pad(indices, missing, -1), queries.ops.pad(scores, missing, -np.inf)
+    return np.ascontiguousarray(least - 4.0 * view.scoring.quantum(view.queries, view.keys))
