@@ -63,8 +63,10 @@ def core_extension():
         [
             "csrc/bindings/core_module.cpp",
             "csrc/bindings/topk_functions.cpp",
+            "csrc/bindings/value_functions.cpp",
             "csrc/kernels/cpu/checks.cpp",
             "csrc/kernels/cpu/containment.cpp",
+            "csrc/kernels/cpu/cosine_topk.cpp",
             "csrc/kernels/cpu/crew.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
@@ -72,6 +74,7 @@ def core_extension():
             "csrc/kernels/cpu/relation_table.cpp",
             "csrc/kernels/cpu/run.cpp",
             "csrc/kernels/cpu/scratch.cpp",
+            "csrc/kernels/cpu/token_counts.cpp",
             "csrc/kernels/cpu/topk.cpp",
         ],
         depends=HEADERS,

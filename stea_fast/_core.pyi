@@ -5,6 +5,7 @@ _Beliefs = tuple[np.ndarray, ...]
 _Sparse = tuple[np.ndarray, ...]
 _Block = tuple[np.ndarray, ...]
 _Pools = tuple[np.ndarray, ...]
+_Tokens = tuple[np.ndarray, ...]
 
 class Graph:
     def __init__(self, indptr: NDArray[np.int64], edges: NDArray[np.int32]) -> None: ...
@@ -118,4 +119,14 @@ def topk_products(
     n_threads: int,
     tier: str,
 ) -> NDArray[np.float64]: ...
+def token_counts(side1: _Tokens, side2: _Tokens, n_threads: int) -> tuple[np.ndarray, ...]: ...
+def cosine_topk(
+    queries: _Sparse,
+    targets: _Sparse,
+    num_columns: int,
+    k: int,
+    min_score: float,
+    budget: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float32], int]: ...
 def tiers() -> list[str]: ...
