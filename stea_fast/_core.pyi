@@ -5,6 +5,7 @@ _Beliefs = tuple[np.ndarray, ...]
 _Sparse = tuple[np.ndarray, ...]
 _Block = tuple[np.ndarray, ...]
 _Pools = tuple[np.ndarray, ...]
+_Tokens = tuple[np.ndarray, ...]
 
 class Graph:
     def __init__(self, indptr: NDArray[np.int64], edges: NDArray[np.int32]) -> None: ...
@@ -160,4 +161,14 @@ class Int8Search:
     def of_columns(self) -> _Int8Found: ...
 
 def int8_tiers(fast_only: bool) -> list[str]: ...
+def token_counts(side1: _Tokens, side2: _Tokens, n_threads: int) -> tuple[np.ndarray, ...]: ...
+def cosine_topk(
+    queries: _Sparse,
+    targets: _Sparse,
+    num_columns: int,
+    k: int,
+    min_score: float,
+    budget: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float32], int]: ...
 def tiers() -> list[str]: ...

@@ -5,28 +5,21 @@
 
 #include "../kernels/containment.h"
 #include "../kernels/cpu/isa.h"
-#include "../kernels/cpu/parallel_rows.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
 #include "gil.h"
 #include "int8_functions.h"
 #include "topk_functions.h"
+#include "value_functions.h"
 
 namespace stea {
 namespace {
 
-// Runs a kernel without the GIL; Ctrl-C is looked for through the interpreter's own signal check.
 template <typename Kernel>
 void run_released(const std::string& tier, int n_threads, Kernel&& kernel) {
     const Tier& chosen = find_tier(tier);
     const int threads = checked_threads(n_threads);
-    try {
-        ReleasedGil released;
-        const auto poll = [&released] { return released.ask([] { return PyErr_CheckSignals() != 0; }); };
-        kernel(RunOptions{chosen, threads, poll});
-    } catch (const Interrupted&) {
-        throw py::error_already_set();
-    }
+    run_interruptibly([&](const auto& poll) { kernel(RunOptions{chosen, threads, poll}); });
 }
 
 RelationTable make_relation_table(const SparseArrays& sub12, const SparseArrays& sub21, const Array<float>& fun1,
@@ -141,11 +134,6 @@ py::tuple proposals(const Graph& source, const Graph& target, const BeliefsArray
     return py::make_tuple(indices, evidence);
 }
 
-template <typename T>
-Array<T> to_array(const std::vector<T>& values) {
-    return Array<T>(static_cast<py::ssize_t>(values.size()), values.data());
-}
-
 py::tuple relation_counts(const Graph& source, const Graph& target, const BeliefsArrays& beliefs,
                           int32_t num_source_relations, int32_t num_target_relations, int scale_bits, int64_t row_begin,
                           int64_t row_end, int n_threads, const std::string& tier) {
@@ -225,6 +213,7 @@ PYBIND11_MODULE(_core, m) {
           py::arg("by_neighbor") = false);
     add_topk_functions(m);
     add_int8_functions(m);
+    add_value_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
 
