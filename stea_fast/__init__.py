@@ -100,14 +100,14 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
-    "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
-    "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
-    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
-    "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea",
-    "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",
-    "decode", "evaluate", "find_clues", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
-    "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn",
-    "split_id_space", "synthetic_pair", "topk",
+    "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links",
+    "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product",
+    "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round",
+    "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold",
+    "Stea", "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",
+    "decode", "evaluate", "find_clues", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest",
+    "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine",
+    "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

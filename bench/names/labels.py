@@ -41,7 +41,9 @@ def _vocabulary(size: int, rng: np.random.Generator) -> list[str]:
 
 def _labels(size: int, words: list[str], rng: np.random.Generator) -> list[str]:
     counts = rng.choice(WORDS_PER_LABEL[0], p=WORDS_PER_LABEL[1], size=size)
-    ranks = np.minimum(len(words) ** rng.random(counts.sum()), len(words)).astype(np.int64) - 1  # Zipf: P(rank) ~ 1/rank
+    ranks = (
+        np.minimum(len(words) ** rng.random(counts.sum()), len(words)).astype(np.int64) - 1
+    )  # Zipf: P(rank) ~ 1/rank
     ends = np.cumsum(counts).tolist()
     chosen = [words[rank] for rank in ranks.tolist()]
     numbers = np.where(rng.random(size) < 0.1, rng.integers(1, 2100, size=size), 0).tolist()

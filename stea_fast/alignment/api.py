@@ -189,8 +189,8 @@ def align(
     """Align two graphs: self-train, calibrate the probabilities, and decide for every source entity.
 
     Args:
-        pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. There need not be any seeds where names
-            connect the graphs.
+        pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. Where names connect the graphs there
+            need not be any seeds.
         preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea`; see `preset`.
         rounds: The number of rounds of self-training; the default, None, takes the preset's.
         min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has

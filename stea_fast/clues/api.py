@@ -21,8 +21,8 @@ def find_clues(
 ) -> Clues:
     """Look for names that connect two graphs.
 
-    Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. Nothing of the
-    pair's links is read.
+    Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. No link of the
+    pair is read.
 
     Args:
         pair: The pair of graphs.

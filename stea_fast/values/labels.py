@@ -98,6 +98,4 @@ def distinct_texts(labels: Labels, tier: str) -> DistinctTexts:
     entity = labels.entity[order].astype(np.int64)
     width = max(labels.size, 1)
     both = np.unique(text[text >= 0] * width + entity[text >= 0])
-    return DistinctTexts(
-        list(numbers), (both % width).astype(np.int32), (both // width).astype(np.int32), labels.size
-    )
+    return DistinctTexts(list(numbers), (both % width).astype(np.int32), (both // width).astype(np.int32), labels.size)
