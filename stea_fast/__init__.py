@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.alignment.link_table import LinkTable
+    from stea_fast.data.attributes import Attributes
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
     from stea_fast.data.graph import KG
@@ -58,6 +59,7 @@ _NAMES_BY_MODULE = {
     "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "alignment.link_table": ("LinkTable",),
+    "data.attributes": ("Attributes",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
@@ -95,7 +97,7 @@ _HOME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in 
 _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
-    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
+    "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
     "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
     "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
     "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",

@@ -11,6 +11,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast.data import splits
+from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph import KG
 from stea_fast.data.id_space import check_separate
 from stea_fast.data.pair import Pair
@@ -26,7 +27,7 @@ def read_graph(
     path: AnyPath,
     *,
     format: str | None = None,
-    literals: str = "drop",
+    literals: str = "values",
     strict: bool = False,
     permutation_seed: int | Sequence[int] | None = None,
 ) -> KG:
@@ -36,8 +37,8 @@ def read_graph(
         path: A file of N-Triples, Turtle, RDF/XML, TSV, CSV, Parquet or Arrow, also compressed by gzip or zstd.
         format: "nt", "ttl", "rdf", "tsv", "csv", "parquet" or "arrow"; the default, None, goes by the suffix of the
             file's name.
-        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals. Literals
-            of two graphs that are equal are not taken for links.
+        literals: "values" makes values (`kg.attributes`) of literals: the objects of RDF, and tails of tables that are
+            spelt like them; "keep" makes entities of them, and "drop" leaves those of RDF out.
         strict: Whether a malformed line is an error; otherwise it is left out.
         permutation_seed: The seed of a random order in which entities are numbered; the default, None, keeps the order
             of the file.
@@ -68,7 +69,10 @@ def graph_of(table: TripleTable, permutation_seed: int | Sequence[int] | None = 
     new_of_old = np.argsort(old_of_new)
     head, relation, tail = table.triples.T
     triples = np.stack([new_of_old[head], relation, new_of_old[tail]], axis=1)
-    return KG.from_table(replace(table, triples=triples, entities=table.entities.take(old_of_new)))
+    kg = KG.from_table(replace(table, triples=triples, entities=table.entities.take(old_of_new), attributes=None))
+    if table.attributes is None:
+        return kg
+    return kg.with_attributes(Attributes.from_table(table.attributes, kg.num_entities).take(old_of_new))
 
 
 def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, strict: bool = False) -> np.ndarray:
@@ -179,7 +183,7 @@ def read_pair(
     target: AnyPath,
     seeds: AnyPath,
     *,
-    literals: str = "drop",
+    literals: str = "values",
     strict: bool = False,
     permutation_seed: int = 0,
 ) -> Pair:
@@ -189,8 +193,8 @@ def read_pair(
         source: The file of the first graph, in any format that `read_graph` reads.
         target: The file of the second graph.
         seeds: A file of known links by name: TSV or CSV with two columns, or any format of links that is written.
-        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals. Literals
-            of two graphs that are equal are not taken for links.
+        literals: "values" makes values (`kg.attributes`) of literals: the objects of RDF, and tails of tables that are
+            spelt like them; "keep" makes entities of them, and "drop" leaves those of RDF out.
         strict: Whether malformed lines and unknown entities are errors; otherwise they are left out.
         permutation_seed: The seed of the random order in which each graph's entities are numbered. Files often list
             both graphs in the same order, and whatever breaks a tie by id would then read the answer.

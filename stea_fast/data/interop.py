@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
+from stea_fast.data.attributes import Attributes
 from stea_fast.formats.tabular import HEADER
 from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
 from stea_fast.name_table import NameTable
@@ -106,10 +107,18 @@ class FromOtherLibraries:
             table: A `stea_fast.formats.triples.TripleTable`.
 
         Returns:
-            The graph, with names of entities and relations.
+            The graph, with names of entities and relations, and with values.
         """
-        names = {"entity_names": table.entities, "relation_names": table.relations}
-        return cls(table.triples, len(table.entities), len(table.relations), **names)  # type: ignore[call-arg]
+        attributes = None if table.attributes is None else Attributes.from_table(table.attributes, len(table.entities))
+        relations = table.relations if len(table.relations) else None  # a graph of nothing but values has none
+        return cls(  # type: ignore[call-arg]
+            table.triples,
+            len(table.entities),
+            max(len(table.relations), 1),
+            entity_names=table.entities,
+            relation_names=relations,
+            attributes=attributes,
+        )
 
 
 def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None) -> TripleTable:
