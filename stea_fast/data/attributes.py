@@ -116,8 +116,8 @@ class Attributes:
         order = np.lexsort((value, attribute, entity))
         ordered = table.statements[order]
         ordered = ordered[run_starts(ordered)]
-        columns = (np.ascontiguousarray(ordered[:, column], dtype=np.int32) for column in (1, 2))
-        return cls(offsets(ordered[:, 0], size), *columns, table.attributes, table.values)
+        kinds, values = (np.ascontiguousarray(ordered[:, column], dtype=np.int32) for column in (1, 2))
+        return cls(offsets(ordered[:, 0], size), kinds, values, table.attributes, table.values)
 
     def to_table(self) -> AttributeTable:
         """Give the statements to the writers of `stea_fast.formats`.

@@ -135,10 +135,11 @@ def _load(folder: Path, header: dict[str, Any], mmap: bool) -> StoredGraph:
     def read_attributes() -> Attributes | None:
         if header["version"] != VERSION_WITH_VALUES:
             return None
-        texts, *kinds = (read_table(_in_attributes(name)) for name in VALUE_NAMES)
-        pool = ValuePool(texts, *(read(_in_attributes(name)) for name in VALUE_ARRAYS), *kinds)
-        statements = (read(_in_attributes(name)) for name in STATEMENT_ARRAYS)
-        return Attributes(*statements, read_table(_in_attributes("attribute_names")), pool)
+        parts = {name: read(_in_attributes(name)) for name in (*STATEMENT_ARRAYS, *VALUE_ARRAYS)}
+        tables = {name: read_table(_in_attributes(name)) for name in VALUE_NAMES}
+        pool = ValuePool(**tables, **{name: parts.pop(name) for name in VALUE_ARRAYS})  # type: ignore[arg-type]
+        names = read_table(_in_attributes("attribute_names"))
+        return Attributes(**parts, attribute_names=names, values=pool)
 
     indptr, edges, functionality = (read(name) for name in ARRAYS)
     entity_names, relation_names = (read_names(name) for name in NAMES)

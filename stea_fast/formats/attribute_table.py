@@ -47,3 +47,21 @@ class AttributeBuilder:
         """The table."""
         statements = np.array(self._rows, dtype=np.int64).reshape(-1, 3)
         return AttributeTable(statements, NameTable.pack_utf8(list(self._attributes)), self.pool.build())
+
+
+def merged(first: AttributeTable, second: AttributeTable) -> AttributeTable:
+    """The statements of two tables about the same entities.
+
+    Raises:
+        ValueError: there are too many datatypes and languages.
+    """
+    pool = PoolBuilder()
+    attributes: dict[str, int] = {}
+    blocks = []
+    for table in (first, second):
+        names = [attributes.setdefault(name, len(attributes)) for name in table.attributes]
+        values = [pool.add_value(table.values.value(index)) for index in range(len(table.values))]
+        entity, attribute, value = table.statements.T
+        columns = (entity, np.array(names, dtype=np.int64)[attribute], np.array(values, dtype=np.int64)[value])
+        blocks.append(np.stack(columns, axis=1))
+    return AttributeTable(np.concatenate(blocks), NameTable.pack(attributes), pool.build())

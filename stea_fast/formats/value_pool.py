@@ -22,6 +22,11 @@ class Value(NamedTuple):
         text: What it says, such as `Berlin` or `1990-10-03`.
         datatype: The IRI of its datatype; empty for plain text.
         language: Its language tag in lower case; empty where it has none.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> sf.Value("Köln", language="de").text
+        'Köln'
     """
 
     text: str
@@ -136,6 +141,10 @@ class PoolBuilder:
                 raise ValueError(f"values have more than {MOST_KINDS:,} datatypes and languages; is the file damaged?")
             kind = self._kinds[datatype, language] = _BEFORE_KIND + len(self._kinds).to_bytes(2, "little")
         return self._ids.setdefault(text + kind, len(self._ids))
+
+    def add_value(self, value: Value) -> int:
+        """The id of a value; see `add`."""
+        return self.add(value.text.encode("utf-8", "surrogatepass"), value.datatype, value.language)
 
     def build(self) -> ValuePool:
         """The pool of all values that were added."""

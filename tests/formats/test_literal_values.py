@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-ox = pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
-pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-
 import stea_fast as sf
 from stea_fast.data.files import graph_of
 from stea_fast.formats.literal_values import names_as_values, parse_literal, spell_literal, values_as_names
 from stea_fast.formats.triple_table import Problems, TableBuilder
 from stea_fast.formats.triples import FORMATS, read_triples, write_triples
 from stea_fast.formats.value_pool import LONGEST_VALUE, Value
+
+ox = pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
+pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 VALUES = st.one_of(
