@@ -58,11 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", type=Path, metavar="FOLDER", help="continue there, and decide anew without new runs"
     )
     inputs.add_graph_options(parser)
+    inputs.add_value_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Align."""
-    inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold])
+    given = (arguments.names1, arguments.names2, arguments.values1, arguments.values2)
+    inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold, *given])
     pair = _pair(arguments, console)
     clues = _clues(pair, arguments.use_names, console)
     console.note(
@@ -86,9 +88,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
     if len(arguments.graphs) == 1 and arguments.graphs[0].is_dir():
+        if arguments.values1 is not None or arguments.values2 is not None:
+            raise UsageError("--values1 and --values2 are for files of triples; a folder has attr_triples_1 and _2")
+        names = (arguments.names1, arguments.names2)
         if arguments.fold is not None:  # published folds have seeds of their own
-            return load_pair(arguments.graphs[0], None, fold=arguments.fold)
-        return load_pair(arguments.graphs[0], arguments.seed_fraction, arguments.seed)
+            return load_pair(arguments.graphs[0], None, fold=arguments.fold, names=names)
+        return load_pair(arguments.graphs[0], arguments.seed_fraction, arguments.seed, names=names)
     if len(arguments.graphs) == 1 and not arguments.graphs[0].exists():
         raise FileNotFoundError(f"{arguments.graphs[0]} does not exist")
     if len(arguments.graphs) != 2:
@@ -103,7 +108,8 @@ def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
     if arguments.gold is not None:
         gold = inputs.read_known_links(arguments.gold, graphs, arguments, console)
         judged = gold[~np.isin(gold[:, 0], seeds[:, 0]) & ~np.isin(gold[:, 1], seeds[:, 1])]
-    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in arguments.graphs))
+    names = inputs.read_names(arguments, graphs, console)
+    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in arguments.graphs), names=names)
 
 
 def _clues(pair: Pair, use: str, console: Console) -> Clues | None:
