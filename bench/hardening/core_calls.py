@@ -195,7 +195,12 @@ def _int8_sides(rng: np.random.Generator) -> tuple[Arguments, Arguments]:
     sides = []
     for count in rng.integers(1, 200, size=2):
         values = rng.standard_normal((count, width)).astype(kind)
-        numbers = np.linalg.norm(values.astype(float), axis=1), np.ones(count), np.zeros(count), np.full(count, 2.0**-36)
+        numbers = (
+            np.linalg.norm(values.astype(float), axis=1),
+            np.ones(count),
+            np.zeros(count),
+            np.full(count, 2.0**-36),
+        )
         means, floors = rng.random(count) if with_means else None, -rng.random(count) if rng.random() < 0.5 else None
         excluded = rng.integers(2, size=count).astype(np.uint8) if rng.random() < 0.3 else None
         names = "values", "norms", "weights", "offsets", "quanta", "means", "floors", "excluded"
