@@ -22,6 +22,7 @@ from stea_fast import _core
 from stea_fast.search.engines import int8
 
 METRICS = ["cosine", "ip", "l2"]
+TIERS = ["baseline", "avx2", "avxvnni", "avx512vnni"]
 KINDS = ["random", "whole", "duplicated", "clustered", "zeros", "uneven", "sparse", "tiny", "one row"]
 
 
@@ -120,28 +121,37 @@ def rank_by(tier, emb1, emb2, beta, n_threads=1):
     side1, side2 = Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
     request = SearchRequest(side1, side2, Scoring.of("l2", side1, side2), 9, beta, lambda amount: None)
     found = int8.Int8Search(side1, side2, n_threads, tier).rank(request, None)
-    return [*found.forward, *found.backward, *found.log_partition]
+    return [*found.forward, *found.backward, *(found.log_partition or ())]
 
 
-@pytest.mark.parametrize("tier", ["avx2", "avxvnni", "avx512vnni"])
-def test_tiers_give_the_same_bits(tier):
+def skip_unless_usable(tier):
     if tier not in _core.int8_tiers(False):
         pytest.skip(f"this CPU does not run tier {tier}")
+
+
+@pytest.mark.parametrize("beta", [None, 2.0])
+@pytest.mark.parametrize("tier", TIERS[1:])
+def test_tiers_give_the_same_bits(tier, beta):
+    skip_unless_usable(tier)
     rng = np.random.default_rng(3)
     emb1, emb2 = 0.1 * rng.standard_normal((230, 101)), 0.1 * rng.standard_normal((170, 101))
-    assert_same(rank_by(tier, emb1, emb2, 2.0), rank_by("baseline", emb1, emb2, 2.0))
+    assert_same(rank_by(tier, emb1, emb2, beta), rank_by("baseline", emb1, emb2, beta))
 
 
+@pytest.mark.parametrize("beta", [None, 2.0])
 @pytest.mark.parametrize("n_threads", [2, 5])
-def test_threads_change_no_bit(n_threads):
+def test_threads_change_no_bit(n_threads, beta):
     rng = np.random.default_rng(4)
     emb1, emb2 = 0.1 * rng.standard_normal((1100, 30)), 0.1 * rng.standard_normal((500, 30))
     tier = _core.int8_tiers(False)[-1]
-    assert_same(rank_by(tier, emb1, emb2, 2.0, n_threads), rank_by(tier, emb1, emb2, 2.0))
+    assert_same(rank_by(tier, emb1, emb2, beta, n_threads), rank_by(tier, emb1, emb2, beta))
 
 
-def test_the_largest_sums_of_the_widest_vectors_fit():
+@pytest.mark.parametrize("tier", TIERS)
+def test_the_largest_sums_of_the_widest_vectors_fit(tier, monkeypatch):
     """Turned, a unit vector has components that are all as large as can be: so are the products."""
+    skip_unless_usable(tier)
+    monkeypatch.setattr(int8, "int8_tier", lambda: tier)
     width = int8.MOST_WIDTH
     emb1 = np.zeros((5, width), dtype=np.float32)
     emb1[np.arange(5), [0, 1, 0, width - 1, 7]] = [1, 2, -3, 4, 5]
@@ -159,13 +169,43 @@ def test_wider_vectors_are_left_to_float32(monkeypatch):
         _core.Int8Panels(emb, np.ones(4), 8, 1, "baseline")
 
 
-def test_rows_with_too_many_that_may_be_the_best_are_searched_in_another_way():
-    """Three thousand targets that differ by less than 8 bits can tell."""
+def around_one_centre(spread):
+    """Forty sources, and three thousand targets close to each other."""
     rng = np.random.default_rng(6)
     centre = rng.standard_normal(48)
-    emb1 = (centre + 0.1 * rng.standard_normal((40, 48))).astype(np.float32)
-    emb2 = (centre + 1e-6 * rng.standard_normal((3000, 48))).astype(np.float32)
-    assert_same(ranked(emb1, emb2, 5, 0, "cosine"), ranked(emb1, emb2, 5, 0, "cosine", "reference"))
+    emb1 = (centre + 0.7 * rng.standard_normal((40, 48))).astype(np.float32)
+    return emb1, (centre + spread * rng.standard_normal((3000, 48))).astype(np.float32)
+
+
+@pytest.mark.parametrize("csls", [0, 10])
+@pytest.mark.parametrize("metric", METRICS)
+def test_rows_that_8_bits_leave_open_are_settled_by_the_bounds_of_16(metric, csls, monkeypatch):
+    emb1, emb2 = around_one_centre(0.01)
+    expected = ranked(emb1, emb2, 5, csls, metric, "reference")
+    again, search_again = [], int8.Int8Search._search_again
+    monkeypatch.setattr(
+        int8.Int8Search, "_search_again", lambda *given: again.append(len(given[4])) or search_again(*given)
+    )
+    monkeypatch.setattr(int8, "search_rows", lambda rows, *rest: pytest.fail(f"{len(rows)} rows in double precision"))
+    assert_same(ranked(emb1, emb2, 5, csls, metric), expected)
+    assert again
+
+
+@pytest.mark.parametrize("csls", [0, 10])
+def test_rows_that_no_bounds_settle_are_searched_in_double_precision(csls):
+    """Targets that differ by less than 16 bits can tell."""
+    emb1, emb2 = around_one_centre(1e-6)
+    assert_same(ranked(emb1, emb2, 5, csls, "cosine"), ranked(emb1, emb2, 5, csls, "cosine", "reference"))
+
+
+def test_zero_vectors_are_searched_once(monkeypatch):
+    rng = np.random.default_rng(12)
+    emb1, emb2 = rng.standard_normal((600, 20)), rng.standard_normal((500, 20))
+    emb1[::2] = 0.0
+    searched, search_rows = [], int8.search_rows
+    monkeypatch.setattr(int8, "search_rows", lambda rows, *rest: searched.append(len(rows)) or search_rows(rows, *rest))
+    sf.topk(emb1, emb2, 10, 10)
+    assert searched == [1, 1]
 
 
 @pytest.mark.parametrize("csls", [0, 10])

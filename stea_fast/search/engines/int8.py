@@ -36,6 +36,14 @@ def int8_tier() -> str | None:
     return None if os.environ.get("STEA_TIER") or not fast else fast[-1]
 
 
+def describe() -> str:
+    """What `python -m stea_fast info` says of the search."""
+    chosen, known = int8_tier(), ", ".join(_core.int8_tiers(True))
+    if chosen:
+        return f"8-bit products, tier {chosen} of {known}; float32 blocks for small or uneven inputs"
+    return "float32 blocks (" + ("STEA_TIER is set)" if known else "this CPU has no instruction for 8-bit products)")
+
+
 class Int8Engine(CpuEngine):
     """The CPU engine with compiled kernels: by whole numbers where they are faster, by blocks of float32 otherwise."""
 
@@ -137,13 +145,25 @@ class Int8Search:
         rows = np.flatnonzero(unsettled)
         if len(rows):
             indices[rows], scores[rows], unsettled[rows] = self._search_again(view, other, redundant, rows, scores)
-        rows = np.flatnonzero((unsettled != 0) | (view.queries.norms == 0))
+        self._search_zeros(view, indices, scores)
+        rows = np.flatnonzero(unsettled)
         rows = rows[np.argsort(view.queries.norms[rows], kind="stable")]  # equal rows side by side, in one block
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[begin : begin + ROWS_AT_ONCE]
             indices[some], scores[some] = search_rows(some, view.queries, view.keys, view.scoring, kept)
         missing = keep - kept
         return view.queries.ops.pad(indices, missing, -1), view.queries.ops.pad(scores, missing, -np.inf)
+
+    @staticmethod
+    def _search_zeros(view: View, indices: np.ndarray, scores: np.ndarray) -> None:
+        """Zero vectors, in place: those with the same mean have the same scores."""
+        rows = np.flatnonzero(view.queries.norms == 0)
+        if len(rows) == 0:
+            return
+        means = np.zeros(len(rows)) if view.scoring.means is None else view.scoring.means[0][rows]
+        _, first, kind = np.unique(means, return_index=True, return_inverse=True)
+        best = search_rows(rows[first], view.queries, view.keys, view.scoring, indices.shape[1])
+        indices[rows], scores[rows] = best[0][kind], best[1][kind]
 
     def _search_again(
         self, view: View, other: View, redundant: np.ndarray | None, rows: np.ndarray, scores: np.ndarray
