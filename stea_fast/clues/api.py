@@ -12,6 +12,7 @@ from stea_fast.data.labels import Labels
 from stea_fast.data.naming import labels_of_pair
 from stea_fast.data.pair import Pair
 from stea_fast.types import Ranking
+from stea_fast.values import labels as values
 from stea_fast.values.candidates import name_candidates
 from stea_fast.values.exact import unique_matches
 
@@ -46,8 +47,9 @@ def find_clues(
         ([[0, 1], [1, 0]], '2 names are equal and belong to one entity of each graph')
     """
     labels = labels_of_pair(pair, languages=languages)
-    matches = unique_matches(*labels)
-    candidates = name_candidates(*labels, k=k, n_threads=n_threads)
+    texts = [values.Labels(side.entity, list(side.text), side.num_entities) for side in labels]
+    matches = unique_matches(*texts)
+    candidates = name_candidates(*texts, k=k, n_threads=n_threads)
     assert isinstance(candidates.backward, Ranking), "both directions"
     names = NameScores.of_rankings(candidates.forward, candidates.backward)
     return Clues(matches.pairs.astype(np.int64), names, _sentences(labels, names, len(matches.pairs)))
