@@ -68,6 +68,7 @@ def core_extension():
         [
             "csrc/bindings/core_module.cpp",
             "csrc/bindings/int8_functions.cpp",
+            "csrc/bindings/pair_set_functions.cpp",
             "csrc/bindings/topk_functions.cpp",
             "csrc/bindings/value_functions.cpp",
             "csrc/kernels/cpu/checks.cpp",
@@ -79,6 +80,8 @@ def core_extension():
             "csrc/kernels/cpu/int8_search.cpp",
             "csrc/kernels/cpu/int8_wave.cpp",
             "csrc/kernels/cpu/isa.cpp",
+            "csrc/kernels/cpu/pair_rows.cpp",
+            "csrc/kernels/cpu/pair_values.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
             "csrc/kernels/cpu/parallel_tasks.cpp",
             "csrc/kernels/cpu/relation_table.cpp",

@@ -34,6 +34,19 @@ def evidence(
     by_neighbor: bool = ...,
     count_witnesses: bool = ...,
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]: ...
+def evidence_of_pairs(
+    source: Graph,
+    target: Graph,
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    beliefs: _Beliefs,
+    relations: RelationTable,
+    source_is_graph1: bool,
+    n_threads: int,
+    tier: str,
+    by_neighbor: bool = ...,
+    count_witnesses: bool = ...,
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]: ...
 def blanket(
     source: Graph,
     target: Graph,
@@ -85,6 +98,60 @@ def proposals(
     tier: str,
     by_neighbor: bool = ...,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
+def pair_transpose(
+    indptr: NDArray[np.int64], columns: NDArray[np.int32], num_columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def pair_union(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    of_rows: NDArray[np.int32],
+    of_columns: NDArray[np.int32],
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def pair_positions(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    other_indptr: NDArray[np.int64],
+    other_columns: NDArray[np.int32],
+    num_columns: int,
+    n_threads: int,
+) -> NDArray[np.int32]: ...
+def pair_best(
+    indptr: NDArray[np.int64],
+    order: NDArray[np.int32] | None,
+    values: NDArray[np.float64],
+    k: int,
+    least: float,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def pair_log_sums(
+    indptr: NDArray[np.int64], order: NDArray[np.int32] | None, values: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]: ...
+def pair_probabilities(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    row_sums: NDArray[np.float64],
+    column_sums: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.float64]: ...
+def pair_mutual_best(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    column_indptr: NDArray[np.int64],
+    order: NDArray[np.int32],
+    values: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.uint8]: ...
+def pair_balance(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    row_tails: NDArray[np.float64],
+    column_tails: NDArray[np.float64],
+    times: int,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 def topk_merge(
     block: _Block,
     first_row: int,

@@ -108,17 +108,6 @@ Metric metric_of(const std::string& name) {
     return Metric::kDistance;
 }
 
-// Runs a part of a search without the GIL; Ctrl-C is looked for through the interpreter's own signal check.
-template <typename Part>
-void run_interruptibly(Part&& part) {
-    try {
-        ReleasedGil released;
-        part([&released] { return released.ask([] { return PyErr_CheckSignals() != 0; }); });
-    } catch (const Interrupted&) {
-        throw py::error_already_set();
-    }
-}
-
 std::unique_ptr<ColumnPanels> make_panels(const py::array& values, const Array<double>& norms, int bits, int n_threads,
                                           const std::string& tier) {
     expect(bits == 8 || bits == 16, "bits must be 8 or 16, not " + std::to_string(bits));
