@@ -15,7 +15,9 @@ from stea_fast.formats.value_pool import LONGEST_VALUE
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DBP15K = {
     "triples_1": "0\t7\t1\n1\t5\t2\n", "triples_2": "10\t9\t11\n11\t9\t12\n", "ref_ent_ids": "0\t10\n1\t11\n2\t12\n",
-    "attr_triples_1": '0\tname\tBerlin\n0\tname\tBerlin\n2\tsize\t"5"^^<http://x/int>\n1\tnote\ta\tb \x85\r\n1\tnote\t \n',
+    "attr_triples_1": (
+        "0\tname\tBerlin\n0\tname\tBerlin\n2\tsize\t\"5\"^^<http://x/int>\n1\tnote\ta\tb \x85\r\n1\tnote\t \n"
+    ),
 }  # fmt: skip
 OPENEA = {
     "rel_triples_1": "b\tlikes\ta\na\tknows\tc\n", "rel_triples_2": "B\tmag\tA\nA\tkennt\tC\n",
@@ -75,12 +77,10 @@ def test_values_are_added_to_those_that_are_there(tmp_path, kg):
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_typed_columns_keep_their_type(tmp_path, kg, suffix):
     arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    import pyarrow.feather
-    import pyarrow.parquet
 
     table = arrow.table({
-        "id": ["a", "b"], "n": [5, None], "x": [0.5, float("nan")], "ok": [True, None], "day": [datetime.date(1990, 10, 3), None],
-        "list": [[1], [2]],
+        "id": ["a", "b"], "n": [5, None], "x": [0.5, float("nan")], "ok": [True, None],
+        "day": [datetime.date(1990, 10, 3), None], "list": [[1], [2]],
     })  # fmt: skip
     path = tmp_path / f"v.{suffix}"
     (arrow.parquet.write_table if suffix == "parquet" else arrow.feather.write_feather)(table, path)

@@ -192,8 +192,8 @@ def _link_target(suffix: str) -> Target:
 DBP15K = {
     "triples_1": b"0\t0\t1\n1\t1\t2\n", "triples_2": b"10\t0\t11\n11\t1\t12\n", "ref_ent_ids": b"0\t10\n1\t11\n",
     "sup_ent_ids": b"2\t12\n", "ent_ids_1": "0\tBerlin\n1\tKöln\n2\tx\n".encode(),
-    "ent_ids_2": b"10\ta\n11\tb\n12\tc\n", "rel_ids_1": b"0\tin\n1\tof\n", "attr_triples_1": b'0\tage\t5\n1\tn\t"x"@de\n',
-    "names_2": b"10\tBerlin\n12\tK\xc3\xb6ln\n",
+    "ent_ids_2": b"10\ta\n11\tb\n12\tc\n", "rel_ids_1": b"0\tin\n1\tof\n",
+    "attr_triples_1": b'0\tage\t5\n1\tn\t"x"@de\n', "names_2": b"10\tBerlin\n12\tK\xc3\xb6ln\n",
 }  # fmt: skip
 OPENEA = {
     "rel_triples_1": "Berlin\tin\tGermany\nKöln\tin\tGermany\n".encode(), "rel_triples_2": b"b\tp\tg\nk\tp\tg\n",
