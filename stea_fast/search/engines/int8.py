@@ -74,17 +74,6 @@ class View:
     scoring: Scoring
     values: np.ndarray
 
-    def side(
-        self, floors: np.ndarray | None, excluded: np.ndarray | None, rows: slice | np.ndarray = ALL
-    ) -> _core.Int8Side:
-        """What the kernel knows of the queries, or of some of them."""
-        means = None if self.scoring.means is None else self.scoring.means[0][rows]
-        return _core.Int8Side(
-            self.values[rows], self.queries.norms[rows], _weights(self.scoring, self.queries)[rows],
-            self.scoring.offset1[rows], self.scoring.quantum(self.queries, self.keys)[rows], means,
-            None if floors is None else floors[rows], None if excluded is None else excluded[rows],
-        )  # fmt: skip
-
     def reached(self, scores: np.ndarray, rows: slice | np.ndarray = ALL) -> np.ndarray:
         """float64 [n]: what the best of some rows reach at least, from the scores [n, k] found so far."""
         least = -self.scoring.magnitude(self.queries, self.keys)[rows]
@@ -105,6 +94,16 @@ class Lines:
     floors: np.ndarray | None
     excluded: np.ndarray | None
     rows: slice | np.ndarray
+
+    def side(self) -> _core.Int8Side:
+        """As the kernel takes them."""
+        view, rows = self.view, self.rows
+        means = None if view.scoring.means is None else view.scoring.means[0][rows]
+        return _core.Int8Side(
+            view.values[rows], view.queries.norms[rows], _weights(view.scoring, view.queries)[rows],
+            view.scoring.offset1[rows], view.scoring.quantum(view.queries, view.keys)[rows], means,
+            None if self.floors is None else self.floors[rows], None if self.excluded is None else self.excluded[rows],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,20 +181,29 @@ class Int8Search:
         keep, of_columns, of_rows = min(how.keep, count), [], None
         for begin in range(0, count, size):
             span = slice(begin, min(begin + size, count))
-            search = _core.Int8Search(
-                self.panels(number, how.bits, span), rows.view.side(rows.floors, rows.excluded, rows.rows),
-                columns.view.side(columns.floors, columns.excluded, span), rows.view.scoring.metric,
-                how.keep, how.beta, how.anchor, how.certain, how.most_scored, self.n_threads, tier(),
-            )  # fmt: skip
-            while done := search.advance():
-                how.step(done * (span.stop - begin))
-            search.settle_columns()
-            of_columns.append(search.of_columns())
-            found = Found(*search.of_rows())
+            found, of_span = self._search_among(
+                self.panels(number, how.bits, span), rows, replace(columns, rows=span), how
+            )
+            of_columns.append(of_span)
             of_rows = found if of_rows is None else of_rows.beside(found, begin, keep)
             rows = _raised(rows, of_rows.scores) if span.stop < count and of_rows.scores.shape[1] == keep else rows
         assert of_rows is not None
         return of_rows, Found(*(np.concatenate(parts) for parts in zip(*of_columns, strict=True)))
+
+    def _search_among(
+        self, panels: _core.Int8Panels, rows: Lines, columns: Lines, how: Pass
+    ) -> tuple[Found, tuple[np.ndarray, ...]]:
+        """The same among some columns, whose part of the result is as the kernel gives it."""
+        scoring = rows.view.scoring
+        search = _core.Int8Search(
+            panels, rows.side(), columns.side(), scoring.metric, how.keep, how.beta, how.anchor,
+            how.certain, how.most_scored, self.n_threads, tier(),
+        )  # fmt: skip
+        of_columns = search.of_columns()
+        while done := search.advance():
+            how.step(done * len(of_columns[0]))
+        search.settle_columns()
+        return Found(*search.of_rows()), of_columns
 
     def _complete(self, view: View, keys: Lines, found: Found, keep: int) -> Arrays:
         """Settles the rows that are left; pads to `keep`."""
