@@ -67,7 +67,8 @@ def similar_values(
     if kind in ("string", "text"):
         return _cut([_similar_texts(values1, values2, kind == "text", limits)], limits)
     if kind in ("code", "boolean"):
-        return _cut([_equal(parsing.codes(values1), parsing.codes(values2), limits)], limits)
+        spelt = parsing.codes if kind == "code" else parsing.booleans
+        return _cut([_equal(spelt(values1), spelt(values2), limits)], limits)
     found = []
     if kind == "number":
         number1, number2 = parsing.numbers(values1), parsing.numbers(values2)

@@ -85,6 +85,11 @@ def _is_day(year: int, month: int, day: int) -> bool:
     return True
 
 
+def booleans(values: Sequence[str]) -> list[str]:
+    """The truth values of XML Schema in one spelling."""
+    return [{"1": "true", "0": "false"}.get(value.strip(), value.strip().casefold()) for value in values]
+
+
 def codes(values: Sequence[str]) -> list[str]:
     """Identifiers in one spelling: case, spaces and hyphens do not count; of an IRI neither scheme, "www." nor the last "/"."""
     return [_code(value.strip()) for value in values]
