@@ -8,6 +8,6 @@ from stea_fast.values.matches import Matches, similar_values
 from stea_fast.values.normalising import TIERS, normalised
 
 __all__ = [
-    "KINDS", "TIERS", "Labels", "Matches", "UniqueMatches", "kind_of", "name_candidates", "normalised", "similar_values",
-    "unique_matches",
+    "KINDS", "TIERS", "Labels", "Matches", "UniqueMatches", "kind_of", "name_candidates", "normalised",
+    "similar_values", "unique_matches",
 ]  # fmt: skip

@@ -46,9 +46,9 @@ def _numeric_kind(sample: list[str]) -> str | None:
     if _share(np.isfinite(numbers)) < SHARE:
         return None
     digits = [value for value in sample if value.isdigit()]
-    if _share([len(value) == 4 and YEARS[0] <= int(value) <= YEARS[1] for value in digits]) * len(digits) >= SHARE * len(
-        sample
-    ):
+    if _share([len(value) == 4 and YEARS[0] <= int(value) <= YEARS[1] for value in digits]) * len(
+        digits
+    ) >= SHARE * len(sample):
         return "date"
     padded = _share([len(value) > 1 and value[0] == "0" for value in digits])
     one_length = len(digits) == len(sample) and len({len(value) for value in digits}) == 1

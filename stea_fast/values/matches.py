@@ -49,8 +49,8 @@ def similar_values(
     Args:
         values1: The distinct values of the first graph.
         values2: The distinct values of the second graph.
-        kind: One of "string", "text", "number", "date", "code" and "boolean"; None, the default, for what `kind_of` says
-            of all values.
+        kind: One of "string", "text", "number", "date", "code" and "boolean"; None, the default, for what
+            `kind_of` says of all values.
         max_matches: The largest number of pairs that a value of either graph is in.
         min_similarity: The least similarity of a pair, in (0, 1].
         tolerance: The relative difference at which the similarity of two numbers is 0.
@@ -80,7 +80,7 @@ def similar_values(
         found += _close_dates(time1, precision1, time2, precision2, limits)
     rest1, rest2 = np.flatnonzero(other1), np.flatnonzero(other2)
     if len(rest1) and len(rest2):
-        rest = _similar_texts([values1[i] for i in rest1], [values2[i] for i in rest2], False, limits)
+        rest = _similar_texts([values1[i] for i in rest1.tolist()], [values2[i] for i in rest2.tolist()], False, limits)
         found.append((rest1[rest[0]], rest2[rest[1]], rest[2]))
     return _cut(found, limits)
 
@@ -140,7 +140,9 @@ def _first_owners(entity: np.ndarray, indptr: np.ndarray, most: int) -> np.ndarr
 
 def _equal(keys1: list[str], keys2: list[str], limits: _Limits) -> Pairs:
     numbers: dict[str, int] = {}
-    code1, code2 = (np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.float64) for keys in (keys1, keys2))
+    code1, code2 = (
+        np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.float64) for keys in (keys1, keys2)
+    )
     empty = numbers.get("", -1)
     code1[code1 == empty], code2[code2 == empty] = np.nan, np.nan
     return _nearest(code1, code2, np.zeros(len(code1)), limits)

@@ -45,8 +45,8 @@ def _number(value: str, grouped: bool) -> float:
 def dates(values: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Points in time in seconds, int64 [n], and their precisions, places in `PRECISIONS`, int8 [n]; -1 for no date.
 
-    Years, months, days and times of ISO 8601 and XML Schema are read. A time with a zone is moved to UTC; one without is
-    taken to be UTC.
+    Years, months, days and times of ISO 8601 and XML Schema are read. A time with a zone is moved to UTC; one without
+    is taken to be UTC.
     """
     seconds, precision = np.zeros(len(values), dtype=np.int64), np.full(len(values), -1, dtype=np.int8)
     for place, value in enumerate(values):
@@ -91,7 +91,7 @@ def booleans(values: Sequence[str]) -> list[str]:
 
 
 def codes(values: Sequence[str]) -> list[str]:
-    """Identifiers in one spelling: case, spaces and hyphens do not count; of an IRI neither scheme, "www." nor the last "/"."""
+    """Identifiers without case, spaces and hyphens; IRIs without scheme, "www." and the last "/"."""
     return [_code(value.strip()) for value in values]
 
 

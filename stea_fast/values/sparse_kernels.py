@@ -67,7 +67,9 @@ def _scipy_token_counts(
 ) -> tuple[CountedRows, CountedRows, np.ndarray]:
     keys, number = np.unique(np.concatenate([tokens1[0], tokens2[0]]), return_inverse=True)
     sides, rows = [], np.zeros((len(keys), 2), dtype=np.int32)
-    for side, (token, offsets) in enumerate(((number[: len(tokens1[0])], tokens1[1]), (number[len(tokens1[0]) :], tokens2[1]))):
+    for side, (token, offsets) in enumerate(
+        ((number[: len(tokens1[0])], tokens1[1]), (number[len(tokens1[0]) :], tokens2[1]))
+    ):
         row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         pairs, counts = np.unique(row * max(len(keys), 1) + token, return_counts=True)
         row, token = np.divmod(pairs, max(len(keys), 1))

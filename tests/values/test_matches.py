@@ -11,7 +11,10 @@ from stea_fast.values import KINDS, kind_of, similar_values
 
 
 def pairs(found):
-    return {(int(a), int(b)): round(float(s), 2) for a, b, s in zip(found.index1, found.index2, found.similarity, strict=True)}
+    return {
+        (int(a), int(b)): round(float(s), 2)
+        for a, b, s in zip(found.index1, found.index2, found.similarity, strict=True)
+    }
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,10 @@ def test_texts_match_by_their_rare_words():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.sampled_from(["1990", "1990-01", "1.0", "1", "male", "Male", "x" * 50, "\ud800", "\0", "1e400", ""]), max_size=40),
+    st.lists(
+        st.sampled_from(["1990", "1990-01", "1.0", "1", "male", "Male", "x" * 50, "\ud800", "\0", "1e400", ""]),
+        max_size=40,
+    ),
     st.lists(st.sampled_from(["1990", "1990-01-01", "1", "01", "male", "MALE ", "NaN", ""]), max_size=40),
     st.sampled_from(KINDS),
     st.integers(1, 3),

@@ -28,7 +28,10 @@ def grams_of(text):
 
 def brute_force(labels1, labels2, k, min_score):
     """All pairs of names, one by one."""
-    sides = [[normalised([text], "letters")[0] or normalised([text], "text")[0] for text in side] for side in (labels1, labels2)]
+    sides = [
+        [normalised([text], "letters")[0] or normalised([text], "text")[0] for text in side]
+        for side in (labels1, labels2)
+    ]
     distinct = [sorted({text for text in side if text}) for side in sides]
     rows = [grams_of(text) for side in distinct for text in side]
     frequency: dict[str, int] = {}
