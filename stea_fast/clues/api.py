@@ -22,8 +22,8 @@ def find_clues(
 ) -> Clues:
     """Look for names that connect two graphs.
 
-    Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. No link of the
-    pair is read.
+    Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. No link is
+    read.
 
     Args:
         pair: The pair of graphs.
@@ -47,9 +47,9 @@ def find_clues(
         ([[0, 1], [1, 0]], '2 names are equal and belong to one entity of each graph')
     """
     labels = labels_of_pair(pair, languages=languages)
-    texts = [values.Labels(side.entity, list(side.text), side.num_entities) for side in labels]
-    matches = unique_matches(*texts)
-    candidates = name_candidates(*texts, k=k, n_threads=n_threads)
+    texts1, texts2 = (values.Labels(side.entity, list(side.text), side.num_entities) for side in labels)
+    matches = unique_matches(texts1, texts2)
+    candidates = name_candidates(texts1, texts2, k=k, n_threads=n_threads)
     assert isinstance(candidates.backward, Ranking), "both directions"
     names = NameScores.of_rankings(candidates.forward, candidates.backward)
     return Clues(matches.pairs.astype(np.int64), names, _sentences(labels, names, len(matches.pairs)))

@@ -95,7 +95,8 @@ def with_names(candidates: TopK, names: NameScores, k: int) -> TopK:
                 np.logaddexp.at(gain, own, beta * similarity + np.log(np.expm1(beta * names.scores.astype(np.float64))))
             partitions.append(np.logaddexp(to_numpy(candidates.log_partition[side], "log_partition"), gain))
     log_partition = (partitions[0], partitions[1]) if partitions else None
-    return TopK(*rankings, log_partition=log_partition, beta=beta, engine=candidates.engine, score=score)
+    forward, backward = rankings
+    return TopK(forward, backward, log_partition=log_partition, beta=beta, engine=candidates.engine, score=score)
 
 
 def _best(own: np.ndarray, other: np.ndarray, size: int, scores: np.ndarray, k: int) -> Ranking:

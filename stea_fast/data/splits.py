@@ -23,7 +23,8 @@ def split_rows(num_links: int, seed_fraction: float, seed: int) -> tuple[np.ndar
     """Shuffle the rows of a link table and cut them into seeds and test links.
 
     Returns:
-        Row numbers, int64: the first floor(num_links * seed_fraction), at least one unless the share is 0, and the rest.
+        Row numbers, int64: the first floor(num_links * seed_fraction), at least one if the share is above 0, and the
+        rest.
     """
     rows = np.random.default_rng(seed).permutation(num_links)
     # 100 * 0.29 is 28.999…: the margin keeps the floor from taking a seed away for a rounding error
