@@ -10,6 +10,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast.data.dataset_folders import load_pair
+from stea_fast.formats import arrow_tables
 from stea_fast.formats.value_pool import LONGEST_VALUE
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -76,7 +77,8 @@ def test_values_are_added_to_those_that_are_there(tmp_path, kg):
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_typed_columns_keep_their_type(tmp_path, kg, suffix):
-    arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    arrow = arrow_tables.library()
 
     table = arrow.table({
         "id": ["a", "b"], "n": [5, None], "x": [0.5, float("nan")], "ok": [True, None],
