@@ -66,6 +66,11 @@ def test_a_table_of_entities_or_of_statements_gives_values(tmp_path, kg, name, t
     assert valued.with_attributes(None) == kg
 
 
+def test_what_stands_behind_the_second_tab_of_a_statement_is_its_value(tmp_path, kg):
+    valued = sf.add_values(kg, write(tmp_path / "v.tsv", "a\tname\tx\ty\nb\tname\tz\n"), strict=True)
+    assert {row[:3] for row in stated(valued)} == {("a", "name", "x\ty"), ("b", "name", "z")}
+
+
 def test_values_are_added_to_those_that_are_there(tmp_path, kg):
     first = sf.add_values(kg, write(tmp_path / "v.csv", "id,name\na,x\nb,y\n"))
     both = sf.add_values(first, write(tmp_path / "w.csv", "id,size,name\na,5,x\nb,,z\n"))
