@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.alignment.link_table import LinkTable
+    from stea_fast.clues.api import find_clues
+    from stea_fast.clues.types import Clues
     from stea_fast.data.attributes import Attributes
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
@@ -63,12 +65,10 @@ _NAMES_BY_MODULE = {
     "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "alignment.link_table": ("LinkTable",),
+    "clues.api": ("find_clues",),
+    "clues.types": ("Clues",),
     "data.attributes": ("Attributes",),
-    "data.dataset_folders": (
-        "labels_of",
-        "labels_of_pair",
-        "load_pair",
-    ),
+    "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
     "data.id_space": ("split_id_space",),
@@ -110,15 +110,15 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs",
-    "Candidates", "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "Labels",
+    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "Labels",
     "LinkTable", "Links", "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper",
     "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment",
-    "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult",
-    "SimilarityThreshold", "Stea", "Supervised", "TopK", "Value", "__version__", "add_values", "align",
-    "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "fit_beta", "labels_of",
-    "labels_of_pair", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one", "paired_t_test",
-    "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn", "split_id_space",
-    "synthetic_pair", "topk",
+    "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig",
+    "SelfTrainingResult", "SimilarityThreshold", "Stea", "Supervised", "TopK", "Value", "__version__", "add_values",
+    "align", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "find_clues",
+    "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition", "make_pair", "mutual_nearest",
+    "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine",
+    "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

@@ -125,12 +125,6 @@ def read_names(
     return read(arguments.names1, graphs[0]), read(arguments.names2, graphs[1])
 
 
-def note_names(pair: Pair, console: Console) -> None:
-    """Say where the names of the entities of both graphs come from."""
-    for which, labels in zip(("first", "second"), labels_of_pair(pair), strict=True):
-        console.note(f"names of the {which} graph: {labels.source}")
-
-
 def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:
     """int64 [m, 2]: links of a file in the ids of the graphs; at least one."""
     problems = Problems(arguments.strict)

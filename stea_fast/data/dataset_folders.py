@@ -49,7 +49,7 @@ def load_pair(
 
     Args:
         folder: The folder with the files.
-        seed_fraction: The share of the links, in (0, 1], that become seeds; the others are for testing. None takes the
+        seed_fraction: The share of the links, in [0, 1], that become seeds; the others are for testing. None takes the
             published split: the fold of OpenEA, else `train_links`, `valid_links` and `test_links`, else `sup_ent_ids`
             to train and `ref_ent_ids` to test. A training link is never a test link, even where the files repeat it.
         split_seed: Which random split is taken; it does not depend on `permutation_seed`.
