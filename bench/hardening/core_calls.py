@@ -181,6 +181,27 @@ def _sort(rng: np.random.Generator) -> Arguments:
     return {"pools": _pools(rng, int(rng.integers(0, 60)), keep), "keep": keep, "n_threads": 2}
 
 
+def _side(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    lengths = rng.integers(0, 9, size=int(rng.integers(0, 30)))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return rng.integers(0, 40, size=offsets[-1]).astype(np.uint64), offsets
+
+
+def _token_counts(rng: np.random.Generator) -> Arguments:
+    return {"side1": _side(rng), "side2": _side(rng), "n_threads": int(rng.integers(1, 4))}
+
+
+def _cosine(rng: np.random.Generator) -> Arguments:
+    sides = []
+    for rows in rng.integers(0, 40, size=2):
+        held = rng.random((rows, 30)) < 0.2
+        indptr = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
+        weights = rng.uniform(0.01, 0.4, size=indptr[-1]).astype(np.float32)
+        sides.append((indptr, np.nonzero(held)[1].astype(np.int32), weights))
+    options = {"num_columns": 30, "k": int(rng.choice([1, 5, 80])), "min_score": 0.05, "budget": 10_000, "n_threads": 2}
+    return {"queries": sides[0], "targets": sides[1], **options}
+
+
 def _products(rng: np.random.Generator) -> Arguments:
     rows, keys, width, k = (int(size) for size in rng.integers(0, 20, size=4))
     kind = rng.choice([np.float32, np.float64])
@@ -242,11 +263,13 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "RelationTable": _relation_table,
     "blanket": _blanket,
     "containment": _containment,
+    "cosine_topk": _cosine,
     "evidence": _evidence,
     "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
     "proposals": _proposals,
     "relation_counts": _relation_counts,
     "tiers": lambda _: {},
+    "token_counts": _token_counts,
     "topk_merge": _merge,
     "topk_partition": _partition,
     "topk_products": _products,

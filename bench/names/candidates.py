@@ -1,4 +1,4 @@
-"""Time and memory of candidates from names: `python -m bench.names.candidates --size 1000000`, or `--pair dbp15k_fr_en`."""
+"""Time and memory of candidates from names: `--size 1000000` synthetic labels, or `--pair dbp15k_fr_en`."""
 
 from __future__ import annotations
 

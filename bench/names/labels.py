@@ -1,14 +1,18 @@
-"""Synthetic labels of any number: words of syllables, some frequent and most rare, and a second side with other spellings."""
+"""Synthetic labels of any number: words of syllables, most of them rare, and a second side with other spellings."""
 
 from __future__ import annotations
 
 import numpy as np
 
-ONSETS = "b br c ch d dr f g gr h j k l m n p pr qu r s sh st t th tr v w z".split() + [""]
-VOWELS = "a e i o u ai ea ie ou y é ü".split()
-CODAS = "n r s l t m nd st ng ck x".split() + [""] * 8
+ONSETS = (
+    "b c d f g h j k l m n p r s t v w z bl br ch cl cr dr fl fr gl gr kh kl kn kr ph pl pr qu sc sh sk sl sm sn sp "
+    "st str sw th tr tw vl wh zh - - - - - -"
+)
+VOWELS = "a e i o u a e i o u ai au ea ee ei eu ia ie io oa oi oo ou ue y é ü ö"
+CODAS = "b c d f g k l m n p r s t x z ck ld lt mp nd ng nk nt rd rk rn rs rt sh ss st th tt" + " -" * 25
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-WORDS_PER_LABEL = ((1, 2, 3, 4), (0.15, 0.4, 0.3, 0.15))
+SHIFT = 100
+WORDS_PER_LABEL = ((1, 2, 3, 4), (0.2, 0.45, 0.25, 0.1))
 
 
 def synthetic_labels(size: int, seed: int = 0) -> tuple[list[str], list[str], np.ndarray]:
@@ -31,8 +35,10 @@ def synthetic_labels(size: int, seed: int = 0) -> tuple[list[str], list[str], np
 
 
 def _vocabulary(size: int, rng: np.random.Generator) -> list[str]:
-    parts = [rng.choice(choices, size=(size, 3)) for choices in (ONSETS, VOWELS, CODAS)]
-    syllables = rng.integers(1, 4, size=size)
+    parts = [
+        rng.choice([part.strip("-") for part in choices.split()], size=(size, 3)) for choices in (ONSETS, VOWELS, CODAS)
+    ]
+    syllables = rng.choice([1, 2, 3], p=[0.35, 0.5, 0.15], size=size)
     return [
         "".join(parts[p][word, s] for s in range(syllables[word]) for p in range(3)).capitalize()
         for word in range(size)
@@ -41,9 +47,9 @@ def _vocabulary(size: int, rng: np.random.Generator) -> list[str]:
 
 def _labels(size: int, words: list[str], rng: np.random.Generator) -> list[str]:
     counts = rng.choice(WORDS_PER_LABEL[0], p=WORDS_PER_LABEL[1], size=size)
-    ranks = (
-        np.minimum(len(words) ** rng.random(counts.sum()), len(words)).astype(np.int64) - 1
-    )  # Zipf: P(rank) ~ 1/rank
+    # Zipf and Mandelbrot: P(rank) ~ 1 / (rank + shift). N-grams are then shared as often as in real names (fr_en).
+    ranks = SHIFT * ((len(words) / SHIFT + 1) ** rng.random(counts.sum()) - 1)
+    ranks = np.minimum(ranks, len(words) - 1).astype(np.int64)
     ends = np.cumsum(counts).tolist()
     chosen = [words[rank] for rank in ranks.tolist()]
     numbers = np.where(rng.random(size) < 0.1, rng.integers(1, 2100, size=size), 0).tolist()

@@ -148,6 +148,13 @@ class BoundSearch {
         search_ = std::make_unique<Int8Search>(panels, problem, find_tier(tier), checked_threads(n_threads));
     }
 
+    ~BoundSearch() {
+        search_.reset();
+        return_freed_memory();
+    }
+    BoundSearch(const BoundSearch&) = delete;
+    BoundSearch& operator=(const BoundSearch&) = delete;
+
     int64_t advance() {
         int64_t rows = 0;
         run_interruptibly([&](const Poll& poll) { rows = search_->advance(poll); });

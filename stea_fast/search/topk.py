@@ -41,7 +41,8 @@ def topk(
 
     The result is exact: that of a brute-force search in double precision. Ties go to the lower index; scores are tied
     if they are equal when rounded to 2^-36 of the largest possible score of the row. Nothing of size |E|×|E'| is
-    stored.
+    stored. How the products are made (8-bit numbers with certain bounds where the processor is fast at them, float32
+    otherwise and for more than 65,536 dimensions) changes no bit of the candidates; `stea-fast info` says which it is.
 
     Args:
         emb1: The embeddings of the source entities, [n1, d], NumPy or torch, float16 to float64; they need not be
@@ -49,17 +50,17 @@ def topk(
         emb2: The embeddings of the target entities, [n2, d], of the same kind and on the same device.
         k: The number of candidates of a row. Where the other side has fewer, rows end with index -1 and score -inf.
         csls: The number c of neighbours that CSLS averages over: score = 2·sim(i, j) − mean of row i's c largest
-            similarities − mean of column j's. It takes a second pass over the blocks; 0 gives the plain similarity.
+            similarities − mean of column j's. It takes a second pass over all pairs; 0 gives the plain similarity.
         metric: "cosine" (a zero vector has similarity 0 with everything, and so has one shorter than 2^-500), "ip" (the
             inner product) or "l2" (negative squared distance).
         engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf" or
             "faiss-hnsw" (approximate: `recall` of the result says what was measured on a sample), or "reference".
             "auto" leaves tensors on a GPU where they are, and takes the fastest engine of this machine otherwise.
         beta: An inverse temperature. If it is given, `log_partition` of the result holds log Σ exp(β·score) over all
-            targets of every row, and over all sources of every column, from the same pass; `refine` uses them. The
-            default, None, leaves them out.
-        n_threads: The number of threads that merge candidates; the default, None, takes `STEA_NUM_THREADS` or all CPUs.
-            The matrix products use the threads of their BLAS.
+            targets of every row, and over all sources of every column, from the same pass, right to 1e-3; `refine`
+            uses them. The default, None, leaves them out.
+        n_threads: The number of threads that search; the default, None, takes `STEA_NUM_THREADS` or all CPUs. Matrix
+            products in float32 use the threads of their BLAS.
         progress: True shows progress, False shows none, a function is called with (done, total); the default, None,
             shows progress on a terminal only.
 

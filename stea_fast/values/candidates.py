@@ -23,7 +23,7 @@ def name_candidates(
     """Find the entities with the most similar names, in both directions.
 
     Names are compared by their character 2- to 4-grams within words, which weigh the more the rarer they are (TF-IDF
-    over the distinct names of both graphs), by cosine. Where an entity has several names, the best pair of names counts.
+    over the distinct names of both graphs), by cosine. Of an entity with several names the best pair of names counts.
 
     Args:
         labels1: The labels of the source graph, or one text (or None) per entity.
@@ -115,10 +115,10 @@ class _EntitySearch:
                 here = begin + np.flatnonzero(place[text[begin:end], 0] == number)
                 rows = place[text[here], 1]
                 triples.append(self._expanded(entity[here], indices[rows], scores[rows]))
-            self._write(*(np.concatenate(parts) for parts in zip(*triples, strict=True)), out)
+            self._write(out, *(np.concatenate(parts) for parts in zip(*triples, strict=True)))
             begin = end
 
-    def _write(self, row: np.ndarray, entity: np.ndarray, score: np.ndarray, out: Ranking) -> None:
+    def _write(self, out: Ranking, row: np.ndarray, entity: np.ndarray, score: np.ndarray) -> None:
         order = np.lexsort((-score, entity, row))
         row, entity, score = row[order], entity[order], score[order]
         first = np.ones(len(row), dtype=bool)  # of several names of a pair of entities, the best

@@ -91,11 +91,11 @@ def distinct_texts(labels: Labels, tier: str) -> DistinctTexts:
     given = [str(labels.text[i]) for i in order.tolist()]
     spelt = normalised(given, tier)
     bare = [i for i, text in enumerate(spelt) if not text]
-    for place, text in zip(bare, normalised([given[i] for i in bare], "text"), strict=True):
-        spelt[place] = text
+    for place, symbols in zip(bare, normalised([given[i] for i in bare], "text"), strict=True):
+        spelt[place] = symbols
     numbers: dict[str, int] = {}
-    text = np.array([numbers.setdefault(text, len(numbers)) if text else -1 for text in spelt], dtype=np.int64)
+    number = np.array([numbers.setdefault(text, len(numbers)) if text else -1 for text in spelt], dtype=np.int64)
     entity = labels.entity[order].astype(np.int64)
     width = max(labels.size, 1)
-    both = np.unique(text[text >= 0] * width + entity[text >= 0])
+    both = np.unique(number[number >= 0] * width + entity[number >= 0])
     return DistinctTexts(list(numbers), (both % width).astype(np.int32), (both // width).astype(np.int32), labels.size)

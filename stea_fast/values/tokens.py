@@ -48,7 +48,8 @@ def _offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
 
 def _alphabet(*sides: Sequence[str]) -> np.ndarray:
     """uint16 [largest character + 1]: a small number for every character that occurs."""
-    characters = np.unique(np.concatenate([np.unique(codes) for side in sides for codes in _codes(side)] or [[]]))
+    occurring = [np.unique(codes) for side in sides for codes in _codes(side)]
+    characters = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *occurring]))
     characters = characters.astype(np.int64)
     alphabet = np.zeros(int(characters.max(initial=ord(" "))) + 1, dtype=np.uint16)
     alphabet[characters] = FIRST_CHARACTER + np.arange(len(characters)) % (NUM_KEYS - FIRST_CHARACTER)

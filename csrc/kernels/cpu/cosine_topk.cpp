@@ -14,6 +14,8 @@ namespace {
 constexpr float kSlack = 1e-4F;
 // A list is long with more than this times the square root of the targets: measured on names of 20,000 to a million.
 constexpr double kLongList = 10.0;
+constexpr double kShortList = 1000.0;  // never long
+constexpr int64_t kFirstRaise = 2000;  // list entries walked before a threshold is first looked for
 constexpr int64_t kRowsBetweenPolls = 1 << 14;
 
 struct Posting {
@@ -22,26 +24,44 @@ struct Posting {
     float left;  // the norm of the target's columns from this one on
 };
 
-// The targets by columns; in a list, those that have most left come first.
+// A frequent column of a target.
+struct Frequent {
+    int32_t column;
+    float weight;
+};
+
+// The targets by columns, and the frequent columns by targets. From `first_frequent` on there are columns with long
+// lists; in these lists the targets that have most left come first.
 class Lists {
   public:
     Lists(const CosineArgs& args, int n_threads, const std::function<bool()>& poll)
-        : begin_(static_cast<size_t>(args.num_columns) + 1) {
+        : begin_(static_cast<size_t>(args.num_columns) + 1),
+          frequent_begin_(static_cast<size_t>(args.targets.rows) + 1) {
         const SparseRows& targets = args.targets;
         const int64_t size = targets.indptr[targets.rows];
         postings_.resize(static_cast<size_t>(size));
         for (int64_t i = 0; i < size; ++i) ++begin_[static_cast<size_t>(targets.columns[i]) + 1];
         for (size_t c = 1; c < begin_.size(); ++c) begin_[c] += begin_[c - 1];
+        const double long_list = std::max(kShortList, kLongList * std::sqrt(static_cast<double>(targets.rows)));
+        first_frequent_ = 0;
+        while (first_frequent_ < args.num_columns && length(first_frequent_) <= long_list) ++first_frequent_;
         fill(targets, poll);
         const auto sort = [this](int, int64_t column) {
             std::sort(postings_.begin() + begin_[column], postings_.begin() + begin_[column + 1], more_left);
         };
         const GraphView lists{begin_.data(), nullptr, args.num_columns, size};
-        parallel_rows(lists, {0, args.num_columns}, n_threads, sort, [](int) {}, poll);
+        parallel_rows(lists, {first_frequent_, args.num_columns}, n_threads, sort, [](int) {}, poll);
     }
 
     const Posting* begin(int32_t column) const { return postings_.data() + begin_[static_cast<size_t>(column)]; }
     const Posting* end(int32_t column) const { return postings_.data() + begin_[static_cast<size_t>(column) + 1]; }
+
+    int64_t length(int32_t column) const { return end(column) - begin(column); }
+
+    int32_t first_frequent() const { return first_frequent_; }
+    const Frequent* frequent_begin(int32_t target) const { return frequent_.data() + frequent_begin_[target]; }
+    const Frequent* frequent_end(int32_t target) const { return frequent_.data() + frequent_begin_[target + 1]; }
+    float frequent_norm(int32_t target) const { return frequent_norm_[static_cast<size_t>(target)]; }
 
   private:
     static bool more_left(const Posting& a, const Posting& b) {
@@ -53,17 +73,27 @@ class Lists {
         for (int64_t row = 0; row < targets.rows; ++row) {
             if (row % kRowsBetweenPolls == 0 && poll()) throw Interrupted{};
             double squares = 0.0;
+            float norm = 0.0F;
             for (int64_t i = targets.indptr[row + 1]; i-- > targets.indptr[row];) {
                 squares += double{targets.weights[i]} * targets.weights[i];
                 const int64_t place = next[static_cast<size_t>(targets.columns[i])]++;
                 postings_[static_cast<size_t>(place)] = {static_cast<int32_t>(row), targets.weights[i],
                                                          static_cast<float>(std::sqrt(squares))};
+                if (targets.columns[i] < first_frequent_) continue;
+                frequent_.push_back({targets.columns[i], targets.weights[i]});
+                norm = static_cast<float>(std::sqrt(squares));
             }
+            frequent_norm_.push_back(norm);
+            frequent_begin_[static_cast<size_t>(row) + 1] = static_cast<int64_t>(frequent_.size());
         }
     }
 
     std::vector<int64_t> begin_;
     std::vector<Posting> postings_;
+    std::vector<int64_t> frequent_begin_;
+    std::vector<Frequent> frequent_;
+    std::vector<float> frequent_norm_;
+    int32_t first_frequent_ = 0;
 };
 
 struct Scored {
@@ -95,14 +125,24 @@ class Best {
     std::vector<Scored> entries_;
 };
 
+// Lists lead to places all over the memory, which is asked for some entries ahead.
+constexpr int kAhead = 8;
+
+void prefetch(const void* place) {
+#if defined(__GNUC__)
+    __builtin_prefetch(place);
+#else
+    (void)place;
+#endif
+}
+
 // Searches for one query after the other.
 class Searcher {
   public:
     Searcher(const CosineArgs& args, const Lists& lists)
         : args_(args),
           lists_(lists),
-          long_list_(std::max(int64_t{1000}, static_cast<int64_t>(kLongList * std::sqrt(args.targets.rows)))),
-          meetings_(static_cast<size_t>(args.targets.rows)),
+          sums_(static_cast<size_t>(args.targets.rows)),
           query_(static_cast<size_t>(args.num_columns)),
           best_(args.k) {}
 
@@ -121,12 +161,6 @@ class Searcher {
     }
 
   private:
-    // What is known of a target. `sum` is above zero for those that have been met.
-    struct Meeting {
-        float sum;   // of the products of the columns before `split_`
-        float left;  // the norm of the target's columns from the last meeting on
-    };
-
     void prepare() {
         threshold_ = args_.min_score;
         walked_ = 0;
@@ -139,25 +173,33 @@ class Searcher {
         }
     }
 
-    // Every target in a short list is met, and the products are added up.
+    // The products of those met are added up. A target is met where it has enough left to reach the threshold.
     bool add_up_short_lists() {
+        int64_t raise_at = kFirstRaise;
         for (split_ = 0; split_ < size_; ++split_) {
             const Posting* const end = lists_.end(columns_[split_]);
-            const int64_t length = end - lists_.begin(columns_[split_]);
-            if (length > long_list_) break;
-            if ((walked_ += length) > args_.budget) return false;
+            if (columns_[split_] >= lists_.first_frequent()) break;
+            if ((walked_ += lists_.length(columns_[split_])) > args_.budget) return false;
+            if (walked_ > raise_at) {
+                raise_threshold();
+                raise_at = 2 * walked_;
+            }
             const float weight = weights_[split_];
+            const float needed = threshold_ / left_[static_cast<size_t>(split_)];
             for (const Posting* posting = lists_.begin(columns_[split_]); posting < end; ++posting) {
-                Meeting& meeting = meetings_[static_cast<size_t>(posting->target)];
-                if (meeting.sum == 0.0F) met_.push_back(posting->target);
-                meeting.sum += weight * posting->weight;
-                meeting.left = posting->left;
+                if (end - posting > kAhead) prefetch(&sums_[static_cast<size_t>(posting[kAhead].target)]);
+                float& sum = sums_[static_cast<size_t>(posting->target)];
+                if (sum == 0.0F) {
+                    if (posting->left < needed) continue;
+                    met_.push_back(posting->target);
+                }
+                sum += weight * posting->weight;
             }
         }
         return true;
     }
 
-    // In a long list only those are met that have enough left to reach the threshold with what is left of the query.
+    // In a long list, those that have enough left come first, and nothing is added up.
     bool meet_in_long_lists() {
         raise_threshold();
         size_t raise_at = 2 * met_.size() + 512;
@@ -167,10 +209,10 @@ class Searcher {
             for (const Posting* posting = lists_.begin(columns_[i]); posting < end && posting->left >= needed;
                  ++posting) {
                 if (++walked_ > args_.budget) return false;
-                Meeting& meeting = meetings_[static_cast<size_t>(posting->target)];
-                if (meeting.sum != 0.0F) continue;
+                float& sum = sums_[static_cast<size_t>(posting->target)];
+                if (sum != 0.0F) continue;
                 met_.push_back(posting->target);
-                meeting = {kLeastWeight * kLeastWeight, posting->left};
+                sum = kLeastWeight * kLeastWeight;
             }
             if (met_.size() > raise_at) {
                 raise_threshold();
@@ -184,18 +226,24 @@ class Searcher {
     void raise_threshold() {
         if (static_cast<int64_t>(met_.size()) < args_.k) return;
         best_.clear();
-        for (const int32_t target : met_) best_.offer({meetings_[static_cast<size_t>(target)].sum, target});
+        for (const int32_t target : met_) best_.offer({sums_[static_cast<size_t>(target)], target});
         float least = 2.0F;
-        for (const Scored& scored : best_.entries()) least = std::min(least, completed(scored.target));
+        for (const Scored& scored : best_.entries()) least = std::min(least, exact(scored.target));
         threshold_ = std::max(threshold_, least - kSlack);
         best_.clear();
     }
 
     void score_those_met() {
+        open_.clear();
         for (const int32_t target : met_) {
-            const Meeting& meeting = meetings_[static_cast<size_t>(target)];
-            if (meeting.sum + left_[static_cast<size_t>(split_)] * meeting.left + kSlack < threshold_) continue;
-            if (completed(target) + kSlack < threshold_) continue;
+            const float most = left_[static_cast<size_t>(split_)] * lists_.frequent_norm(target);
+            if (sums_[static_cast<size_t>(target)] + most + kSlack < threshold_) continue;
+            open_.push_back({sums_[static_cast<size_t>(target)] + most + kSlack, target});
+        }
+        for (size_t i = 0; i < open_.size(); ++i) {
+            if (i + kAhead < open_.size()) prefetch(lists_.frequent_begin(open_[i + kAhead].target));
+            const int32_t target = open_[i].target;
+            if (open_[i].score < threshold_ || completed(target) + kSlack < threshold_) continue;
             const float score = exact(target);
             if (score < args_.min_score) continue;
             best_.offer({score, target});
@@ -203,15 +251,12 @@ class Searcher {
         }
     }
 
-    // The sum with the products of the other columns, which are at the end of the target's row.
+    // The sum with the products of the frequent columns.
     float completed(int32_t target) const {
-        const SparseRows& targets = args_.targets;
-        float sum = meetings_[static_cast<size_t>(target)].sum;
-        if (split_ == size_) return sum;
-        const int64_t begin = targets.indptr[target];
-        const int32_t first = columns_[split_];
-        for (int64_t i = targets.indptr[target + 1]; i-- > begin && targets.columns[i] >= first;) {
-            sum += query_[static_cast<size_t>(targets.columns[i])] * targets.weights[i];
+        float sum = sums_[static_cast<size_t>(target)];
+        const Frequent* const end = lists_.frequent_end(target);
+        for (const Frequent* entry = lists_.frequent_begin(target); entry < end; ++entry) {
+            sum += query_[static_cast<size_t>(entry->column)] * entry->weight;
         }
         return sum;
     }
@@ -238,23 +283,23 @@ class Searcher {
 
     void clear() {
         for (int64_t i = 0; i < size_; ++i) query_[static_cast<size_t>(columns_[i])] = 0.0F;
-        for (const int32_t target : met_) meetings_[static_cast<size_t>(target)] = {0.0F, 0.0F};
+        for (const int32_t target : met_) sums_[static_cast<size_t>(target)] = 0.0F;
         met_.clear();
         best_.clear();
     }
 
     const CosineArgs& args_;
     const Lists& lists_;
-    const int64_t long_list_;
-    std::vector<Meeting> meetings_;  // [targets], all zero between two queries
-    std::vector<float> query_;       // [columns], the same
+    std::vector<float> sums_;   // [targets] of the products of columns that are not frequent; above 0 = met
+    std::vector<float> query_;  // [columns] its weights; both are all zero between two queries
     std::vector<int32_t> met_;
-    std::vector<float> left_;  // [size + 1] the norm of the query's columns from each on
+    std::vector<float> left_;   // [size + 1] the norm of the query's columns from each on
+    std::vector<Scored> open_;  // those met that may be among the best, with what they score at most
     Best best_;
     const int32_t* columns_ = nullptr;
     const float* weights_ = nullptr;
     int64_t size_ = 0;
-    int64_t split_ = 0;  // the first column of the query whose list is long
+    int64_t split_ = 0;  // the first column of the query that is frequent
     int64_t walked_ = 0;
     float threshold_ = 0.0F;
 };

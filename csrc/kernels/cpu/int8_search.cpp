@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "parallel_tasks.h"
 
 namespace stea {
@@ -106,6 +110,12 @@ Int8Search::Int8Search(const ColumnPanels& panels, const SearchProblem& problem,
 
 Int8Search::~Int8Search() = default;
 
+void return_freed_memory() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 Int8Search::Worker& Int8Search::worker(int number) {
     std::unique_ptr<Worker>& place = workers_[static_cast<size_t>(number)];
     if (!place) place = std::make_unique<Worker>(problem_.row_best.k, panels_.turn().scratch_size());
@@ -141,7 +151,7 @@ void Int8Search::round_rows(Wave& wave, const Poll& poll) {
     const Turn turn = panels_.turn().view();
     std::vector<float> coarseness(static_cast<size_t>(wave.blocks), 0.0f);
     const auto round_block = [&](int number, int64_t block) {
-        for (int64_t i = block * kBlockRows; i < block * kBlockRows + wave.block_rows(block); ++i) {
+        for (int64_t i = block * wave.block_size; i < block * wave.block_size + wave.block_rows(block); ++i) {
             const int64_t row = wave.first + i;
             if (!(problem_.rows.norms[row] > 0.0)) continue;
             uint8_t* sliver = wave.slivers.data() + i / kSliverRows * steps * kSliverRows * kStepBytes;
@@ -187,7 +197,7 @@ void Int8Search::prepare_rows(const Wave& wave, int64_t first, int64_t count, Wo
 }
 
 void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
-    const int64_t first = block * kBlockRows;
+    const int64_t first = block * wave.block_size;
     const int64_t count = wave.block_rows(block);
     const int64_t steps = panels_.steps();
     prepare_rows(wave, first, count, worker);
@@ -235,7 +245,7 @@ void Int8Search::scan_block(Wave& wave, int64_t block, Worker& worker) {
 
 void Int8Search::take_hits(Wave& wave, int64_t block, int64_t sliver, int64_t hits, Worker& worker) {
     const ScanHits found = worker.room();
-    const int64_t first_row = wave.first + block * kBlockRows;
+    const int64_t first_row = wave.first + block * wave.block_size;
     const int64_t end_row = first_row + wave.block_rows(block);
     for (int64_t hit = 0; hit < hits; ++hit) {
         const int64_t row = first_row + found.rows[hit];

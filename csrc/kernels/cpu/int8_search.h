@@ -22,6 +22,10 @@ struct SearchProblem {
     double anchor;
 };
 
+// What a search has freed goes back to the system: lists that grew on many threads leave holes, which the next search,
+// with other lists, would not fill.
+void return_freed_memory();
+
 class Int8Search {
   public:
     Int8Search(const ColumnPanels& panels, const SearchProblem& problem, const Tier& tier, int n_threads);

@@ -12,6 +12,10 @@ constexpr int64_t kMostRanges = 32;         // of columns, to which what was fou
 
 constexpr size_t kMostKept = 8192;  // candidates of a range whose memory is not given back
 
+constexpr int64_t kLeastBlocks = 4;  // of a wave with few rows, so that more than one thread has work
+
+int64_t most_blocks(int64_t rows) { return std::max(kLeastBlocks + 1, rounded_up_to(rows, kBlockRows) / kBlockRows); }
+
 int bits_of(int64_t number) {
     int bits = 0;
     for (; number > 0; number /= 2) ++bits;
@@ -43,19 +47,19 @@ void ScanLines::set_threshold(int64_t place, const Line& line) {
 Wave::Wave(const ColumnPanels& panels, int64_t most_rows, bool with_sums)
     : range_bits(bits_of((panels.count() - 1) / kMostRanges)),
       ranges(((panels.count() - 1) >> range_bits) + 1),
-      block_bytes(kBlockRows * panels.steps() * kStepBytes),
+      row_bytes(panels.steps() * kStepBytes),
       row_bias(panels.bits() == Bits::k8 ? 128 : 0),
-      slivers(rounded_up_to(most_rows, kBlockRows) / kBlockRows * block_bytes),
-      found(static_cast<size_t>(rounded_up_to(most_rows, kBlockRows) / kBlockRows * ranges)),
+      slivers(rounded_up_to(most_rows, kBlockRows) * row_bytes),
+      found(static_cast<size_t>(most_blocks(most_rows) * ranges)),
       padded_columns(rounded_up_to(panels.count(), kSliverColumns)),
-      column_sums(
-          static_cast<size_t>(with_sums ? rounded_up_to(most_rows, kBlockRows) / kBlockRows * padded_columns : 0)) {}
+      column_sums(static_cast<size_t>(with_sums ? most_blocks(most_rows) * padded_columns : 0)) {}
 
 void Wave::begin(int64_t first_row, int64_t count) {
     first = first_row;
     rows = count;
-    blocks = rounded_up_to(count, kBlockRows) / kBlockRows;
-    std::fill_n(slivers.data(), blocks * block_bytes, row_bias);
+    block_size = std::min(kBlockRows, rounded_up_to(std::max<int64_t>(1, count / kLeastBlocks), kSliverRows));
+    blocks = rounded_up_to(count, block_size) / block_size;
+    std::fill_n(slivers.data(), blocks * block_size * row_bytes, row_bias);
     std::fill(column_sums.begin(), column_sums.end(), 0.0f);
     for (Found& list : found) {
         list.exact.clear();

@@ -36,16 +36,17 @@ struct Wave {
     // Begins anew, with other rows and nothing found.
     void begin(int64_t first_row, int64_t count);
 
-    int64_t block_rows(int64_t block) const { return std::min(kBlockRows, rows - block * kBlockRows); }
+    int64_t block_rows(int64_t block) const { return std::min(block_size, rows - block * block_size); }
     Found& list(int64_t block, int64_t range) { return found[static_cast<size_t>(block * ranges + range)]; }
     Found& list_of(int64_t block, int32_t column) { return list(block, column >> range_bits); }
 
     int64_t first = 0;
     int64_t rows = 0;
+    int64_t block_size = kBlockRows;  // at most that; does not depend on the number of threads
     int64_t blocks = 0;
     int range_bits;  // a range of columns is that power of two
     int64_t ranges;
-    int64_t block_bytes;
+    int64_t row_bytes;
     uint8_t row_bias;  // with 8 bits, rows are unsigned
     AlignedBytes slivers;
     float coarseness = 0.0f;   // largest residual / scale

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 import stea_fast._core as _core
 from stea_fast._backends.native import tier
+from stea_fast._util.progress import Step
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.engines import native_merge
 from stea_fast.search.engines.cpu import CpuEngine
@@ -20,6 +21,7 @@ MOST_WIDTH = 1 << 16  # the sums of wider products do not fit in 31 bits
 MOST_KEPT = 256  # more candidates of a row need longer lists than are kept
 MOST_UNEVEN = 1e9  # largest weight or offset over the smallest, so that thresholds fit in single precision
 ROWS_AT_ONCE = 256  # of those that are searched in double precision
+PANEL_BYTES = 96 << 20  # of rounded numbers at a time
 LEAST_SCORED = 256  # pairs of a row that are scored one by one, at least, before it is searched in another way
 MOST_EXPONENT = 40.0  # of the largest term of a partition sum: far from what single precision can hold
 MOST_SPREAD = 60.0  # of the exponents of the largest terms of all rows and columns
@@ -72,16 +74,68 @@ class View:
     scoring: Scoring
     values: np.ndarray
 
-    def side(
-        self, floors: np.ndarray | None, excluded: np.ndarray | None, rows: slice | np.ndarray = ALL
-    ) -> _core.Int8Side:
-        """What the kernel knows of the queries, or of some of them."""
-        means = None if self.scoring.means is None else self.scoring.means[0][rows]
+    def reached(self, scores: np.ndarray, rows: slice | np.ndarray = ALL) -> np.ndarray:
+        """float64 [n]: what the best of some rows reach at least, from the scores [n, k] found so far."""
+        least = -self.scoring.magnitude(self.queries, self.keys)[rows]
+        return np.maximum(scores[:, -1], least) - 4.0 * self.scoring.quantum(self.queries, self.keys)[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The rows, or the columns, of a pass.
+
+    Attributes:
+        floors: what the best scores of every line reach, if anything is known.
+        excluded: 1 for what is nobody's candidate.
+        rows: which of the queries take part.
+    """
+
+    view: View
+    floors: np.ndarray | None
+    excluded: np.ndarray | None
+    rows: slice | np.ndarray
+
+    def side(self) -> _core.Int8Side:
+        """As the kernel takes them."""
+        view, rows = self.view, self.rows
+        means = None if view.scoring.means is None else view.scoring.means[0][rows]
         return _core.Int8Side(
-            self.values[rows], self.queries.norms[rows], _weights(self.scoring, self.queries)[rows],
-            self.scoring.offset1[rows], self.scoring.quantum(self.queries, self.keys)[rows], means,
-            None if floors is None else floors[rows], None if excluded is None else excluded[rows],
+            view.values[rows], view.queries.norms[rows], _weights(view.scoring, view.queries)[rows],
+            view.scoring.offset1[rows], view.scoring.quantum(view.queries, view.keys)[rows], means,
+            None if self.floors is None else self.floors[rows], None if self.excluded is None else self.excluded[rows],
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best of some rows; which of them are unsettled; and their partition sums, if asked for."""
+
+    indices: np.ndarray
+    scores: np.ndarray
+    unsettled: np.ndarray
+    sums: np.ndarray
+
+    def beside(self, later: Found, first: int, keep: int) -> Found:
+        """With what was found among other keys, which are numbered from `first`."""
+        numbers = np.where(later.indices >= 0, later.indices + first, -1)
+        scores = np.concatenate([self.scores, later.scores], axis=1)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :keep]
+        indices = np.take_along_axis(np.concatenate([self.indices, numbers], axis=1), order, axis=1)
+        unsettled, sums = self.unsettled | later.unsettled, self.sums + later.sums
+        return Found(indices, np.take_along_axis(scores, order, axis=1), unsettled, sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """How all pairs are looked at; see `Int8Search` in csrc/bindings."""
+
+    keep: int
+    bits: int
+    certain: bool
+    most_scored: int
+    beta: float | None = None
+    anchor: float = 0.0
+    step: Step = lambda amount: None
 
 
 class Int8Search:
@@ -91,14 +145,15 @@ class Int8Search:
         self.sides = side1, side2
         self.n_threads, self.tier = n_threads, tier_name
         self.values = _same_kind(side1.array, side2.array)
-        self._panels: tuple[tuple[int, int], _core.Int8Panels] | None = None
+        self._panels: tuple[tuple[int, int, slice], _core.Int8Panels] | None = None
 
-    def panels(self, number: int, bits: int) -> _core.Int8Panels:
-        """The rounded numbers of a side, 0 or 1; the others are dropped."""
-        if self._panels is None or self._panels[0] != (number, bits):
+    def panels(self, number: int, bits: int, span: slice) -> _core.Int8Panels:
+        """The rounded numbers of some rows of a side, 0 or 1; the others are dropped."""
+        key = number, bits, span
+        if self._panels is None or self._panels[0] != key:
             self._panels = None
-            made = _core.Int8Panels(self.values[number], self.sides[number].norms, bits, self.n_threads, self.tier)
-            self._panels = (number, bits), made
+            values, norms = self.values[number][span], self.sides[number].norms[span]
+            self._panels = key, _core.Int8Panels(values, norms, bits, self.n_threads, self.tier)
         return self._panels[1]
 
     def rank(self, request: SearchRequest, known: Ranked | None) -> Ranked:
@@ -108,79 +163,87 @@ class Int8Search:
             View(0, *self.sides, scoring, self.values[0]),
             View(1, *self.sides[::-1], scoring.swapped(), self.values[1]),
         )
-        redundant = _redundant(self.sides[0], keep), _redundant(self.sides[1], keep)
+        lines = [Lines(view, _floor(known, view, keep), _redundant(view.queries, keep), ALL) for view in views]
         anchor = 0.0 if beta is None else _exponents(request, known)[1] - MOST_EXPONENT
-        found = self._search(views, redundant, request, known, anchor)
+        most_scored = max(LEAST_SCORED, len(self.sides[1]) // 64)
+        how = Pass(keep, 8 if beta is None else 16, False, most_scored, beta, anchor, request.step)
+        found = self._search(lines[0], lines[1], how)
         forward, backward = (
-            self._complete(view, views[1 - number], redundant[1 - number], keep, *found[number][:3])
-            for number, view in enumerate(views)
+            self._complete(view, lines[1 - number], found[number], keep) for number, view in enumerate(views)
         )
-        logs = None if beta is None else (np.log(found[0][3]) + anchor, np.log(found[1][3]) + anchor)
+        logs = None if beta is None else (np.log(found[0].sums) + anchor, np.log(found[1].sums) + anchor)
         return Ranked(forward, backward, logs)
 
-    def _search(
-        self, views: tuple[View, View], redundant: tuple[np.ndarray | None, ...], request: SearchRequest,
-        known: Ranked | None, anchor: float,
-    ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:  # fmt: skip
-        """Indices, scores, unsettled rows and partition sums of both directions, by one pass over all pairs."""
-        keep, beta = request.keep, request.beta
-        rows, columns = (
-            view.side(_floor(known, view, keep), excluded) for view, excluded in zip(views, redundant, strict=True)
-        )
-        search = _core.Int8Search(
-            self.panels(1, 8 if beta is None else 16), rows, columns, request.scoring.metric, keep, beta, anchor,
-            False, max(LEAST_SCORED, len(self.sides[1]) // 64), self.n_threads, tier(),
-        )  # fmt: skip
-        while count := search.advance():
-            request.step(count * len(self.sides[1]))
-        search.settle_columns()
-        return search.of_rows(), search.of_columns()
+    def _search(self, rows: Lines, columns: Lines, how: Pass) -> tuple[Found, Found]:
+        """Both directions, by one look at all pairs: as many columns at a time as may be kept in memory."""
+        number, count = columns.view.number, len(columns.view.queries)
+        size = max(1, PANEL_BYTES // (self.sides[0].width * how.bits // 8))
+        keep, of_columns, of_rows = min(how.keep, count), [], None
+        for begin in range(0, count, size):
+            span = slice(begin, min(begin + size, count))
+            found, of_span = self._search_among(
+                self.panels(number, how.bits, span), rows, replace(columns, rows=span), how
+            )
+            of_columns.append(of_span)
+            of_rows = found if of_rows is None else of_rows.beside(found, begin, keep)
+            rows = _raised(rows, of_rows.scores) if span.stop < count and of_rows.scores.shape[1] == keep else rows
+        assert of_rows is not None
+        return of_rows, Found(*(np.concatenate(parts) for parts in zip(*of_columns, strict=True)))
 
-    def _complete(
-        self, view: View, other: View, redundant: np.ndarray | None, keep: int,
-        indices: np.ndarray, scores: np.ndarray, unsettled: np.ndarray,
-    ) -> Arrays:  # fmt: skip
+    def _search_among(
+        self, panels: _core.Int8Panels, rows: Lines, columns: Lines, how: Pass
+    ) -> tuple[Found, tuple[np.ndarray, ...]]:
+        """The same among some columns, whose part of the result is as the kernel gives it."""
+        scoring = rows.view.scoring
+        search = _core.Int8Search(
+            panels, rows.side(), columns.side(), scoring.metric, how.keep, how.beta, how.anchor,
+            how.certain, how.most_scored, self.n_threads, tier(),
+        )  # fmt: skip
+        of_columns = search.of_columns()
+        while done := search.advance():
+            how.step(done * len(of_columns[0]))
+        search.settle_columns()
+        return Found(*search.of_rows()), of_columns
+
+    def _complete(self, view: View, keys: Lines, found: Found, keep: int) -> Arrays:
         """Settles the rows that are left; pads to `keep`."""
-        kept = indices.shape[1]
-        rows = np.flatnonzero(unsettled)
+        indices, scores, kept = found.indices, found.scores, found.indices.shape[1]
+        rows = np.flatnonzero(found.unsettled)
         if len(rows):
-            indices[rows], scores[rows], unsettled[rows] = self._search_again(view, other, redundant, rows, scores)
-        self._search_zeros(view, indices, scores)
-        rows = np.flatnonzero(unsettled)
+            # By the certain bounds of 16 bits. The rows are nobody's candidates: the columns have been searched.
+            floors, nobodys = np.zeros(len(view.queries)), np.ones(len(view.queries), dtype=np.uint8)
+            floors[rows] = view.reached(scores[rows], rows)
+            some, all_keys = Lines(view, floors, nobodys, rows), replace(keys, floors=np.zeros(len(view.keys)))
+            most_scored = max(LEAST_SCORED, len(view.keys) // 8)
+            again, _ = self._search(some, all_keys, Pass(kept, 16, True, most_scored))
+            indices[rows], scores[rows] = again.indices, again.scores
+            rows = rows[again.unsettled != 0]
+        _search_zeros(view, indices, scores)
         rows = rows[np.argsort(view.queries.norms[rows], kind="stable")]  # equal rows side by side, in one block
         for begin in range(0, len(rows), ROWS_AT_ONCE):
-            some = rows[begin : begin + ROWS_AT_ONCE]
-            indices[some], scores[some] = search_rows(some, view.queries, view.keys, view.scoring, kept)
+            some_rows = rows[begin : begin + ROWS_AT_ONCE]
+            indices[some_rows], scores[some_rows] = search_rows(some_rows, view.queries, view.keys, view.scoring, kept)
         missing = keep - kept
         return view.queries.ops.pad(indices, missing, -1), view.queries.ops.pad(scores, missing, -np.inf)
 
-    @staticmethod
-    def _search_zeros(view: View, indices: np.ndarray, scores: np.ndarray) -> None:
-        """Zero vectors, in place: those with the same mean have the same scores."""
-        rows = np.flatnonzero(view.queries.norms == 0)
-        if len(rows) == 0:
-            return
-        means = np.zeros(len(rows)) if view.scoring.means is None else view.scoring.means[0][rows]
-        _, first, kind = np.unique(means, return_index=True, return_inverse=True)
-        best = search_rows(rows[first], view.queries, view.keys, view.scoring, indices.shape[1])
-        indices[rows], scores[rows] = best[0][kind], best[1][kind]
 
-    def _search_again(
-        self, view: View, other: View, redundant: np.ndarray | None, rows: np.ndarray, scores: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows that 8 bits leave open, by the certain bounds of 16 bits: indices, scores, and what is still open."""
-        reached = np.maximum(scores[:, -1], -view.scoring.magnitude(view.queries, view.keys))
-        floors = reached - 4.0 * view.scoring.quantum(view.queries, view.keys)
-        # The rows are nobody's candidates: nothing is looked for in the other direction.
-        queries = view.side(floors, np.ones(len(view.queries), dtype=np.uint8), rows)
-        keys = other.side(np.zeros(len(view.keys)), redundant)
-        search = _core.Int8Search(
-            self.panels(other.number, 16), queries, keys, view.scoring.metric, scores.shape[1], None, 0.0,
-            True, max(LEAST_SCORED, len(view.keys) // 8), self.n_threads, tier(),
-        )  # fmt: skip
-        while search.advance():
-            pass
-        return search.of_rows()[:3]
+def _raised(rows: Lines, scores: np.ndarray) -> Lines:
+    """With floors by the scores found so far."""
+    reached = rows.view.reached(scores, rows.rows)
+    floors = np.full(len(rows.view.queries), -np.inf) if rows.floors is None else rows.floors.copy()
+    floors[rows.rows] = np.maximum(floors[rows.rows], reached)
+    return replace(rows, floors=floors)
+
+
+def _search_zeros(view: View, indices: np.ndarray, scores: np.ndarray) -> None:
+    """Zero vectors, in place: those with the same mean have the same scores."""
+    rows = np.flatnonzero(view.queries.norms == 0)
+    if len(rows) == 0:
+        return
+    means = np.zeros(len(rows)) if view.scoring.means is None else view.scoring.means[0][rows]
+    _, first, kind = np.unique(means, return_index=True, return_inverse=True)
+    best = search_rows(rows[first], view.queries, view.keys, view.scoring, indices.shape[1])
+    indices[rows], scores[rows] = best[0][kind], best[1][kind]
 
 
 def can_rank(request: SearchRequest, known: Ranked | None) -> bool:
