@@ -17,8 +17,6 @@ from stea_fast.data.files import graph_of, known_links, name_index
 from stea_fast.data.graph import KG
 from stea_fast.data.labels import Labels
 from stea_fast.data.name_files import read_name_file
-from stea_fast.data.naming import labels_of_pair
-from stea_fast.data.pair import Pair
 from stea_fast.data.value_files import with_values_of
 from stea_fast.formats.links import read_link_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, link_format_of
