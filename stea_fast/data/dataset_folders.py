@@ -206,9 +206,10 @@ def _attributes_in_order(table: AttributeTable | None, order: np.ndarray) -> Att
     is_there = np.isin(entity, order)
     if not is_there.all():
         logger.warning(
-            "%s of %s values are of entities that are neither in triples nor in links, such as %s: they are left out",
-            f"{(~is_there).sum():,}", f"{len(entity):,}", entity[(~is_there).argmax()],
-        )  # fmt: skip
+            "%s of %s values are of entities that are neither in triples nor in links: they are left out",
+            f"{(~is_there).sum():,}",
+            f"{len(entity):,}",
+        )
     statements = table.statements[is_there]
     statements[:, 0] = positions(statements[:, 0], order)
     return Attributes.from_table(replace(table, statements=statements), len(order))

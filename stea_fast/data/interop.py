@@ -146,6 +146,7 @@ def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None, entities:
         return _of_rows(rows)
     header = [str(column) for column in entities.columns]
     place = entity_column(header)
+    attributes = attribute_columns(header, place, Path("entities"))
     names = entities.iloc[:, place]
     if names.isna().any():
         raise ValueError(f"the column {header[place]!r} of entities holds missing values: every entity needs a name")
@@ -153,7 +154,7 @@ def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None, entities:
     table = _of_rows(rows, names)
     sink = ValueSink(Path("entities"), {name: ident for ident, name in enumerate(table.entities)}, table.problems)
     idents = [sink.entity(name) for name in names]
-    for column, attribute in attribute_columns(header, place, sink.path):
+    for column, attribute in attributes:
         cells = entities.iloc[:, column]
         for ident, cell, missing in zip(idents, cells.tolist(), cells.isna().tolist(), strict=True):
             sink.add_cell(None if missing else ident, attribute, cell)

@@ -198,7 +198,8 @@ def _add_columns(stream: IO[bytes], kind: str, sink: ValueSink) -> None:
             sink.add_cell(sink.entity(name), str(attribute), cell)
         return
     entity = entity_column(header)
+    attribute_places = attribute_columns(header, entity, sink.path)
     idents = [sink.entity(name) for name in cells(entity)]
-    for place, attribute in attribute_columns(header, entity, sink.path):
+    for place, attribute in attribute_places:
         for ident, cell in zip(idents, cells(place), strict=True):
             sink.add_cell(ident, attribute, cell)

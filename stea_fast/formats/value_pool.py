@@ -13,6 +13,7 @@ from stea_fast.name_table import NameTable
 LONGEST_VALUE = 1 << 18  # bytes of UTF-8; a name or a description is shorter, and what is longer would fill the memory
 MOST_KINDS = int(np.iinfo(np.int16).max)
 _BEFORE_KIND = b"\xff"  # is in no text: it does not occur in UTF-8
+_KIND_SIZE = 3  # bytes at the end of a key: the one before, and the number of its datatype and language
 
 
 class Value(NamedTuple):
@@ -156,9 +157,16 @@ class PoolBuilder:
             ],
             dtype=np.int16,
         ).reshape(-1, 2)
-        kind = np.frombuffer(b"".join(key[-2:] for key in self._ids), dtype="<u2")
+        # All keys as one text, from which the kinds are taken away: a second object for each of them would be far more.
+        keys = np.frombuffer(b"".join(self._ids), dtype=np.uint8)
+        ends = np.cumsum(np.fromiter(map(len, self._ids), dtype=np.int64, count=len(self._ids)))
+        is_text = np.ones(len(keys), dtype=bool)
+        for place in range(1, _KIND_SIZE + 1):
+            is_text[ends - place] = False
+        kind = keys[ends - 2].astype(np.int64) | keys[ends - 1].astype(np.int64) << 8
+        starts = np.concatenate([[0], ends - _KIND_SIZE * np.arange(1, len(ends) + 1)])
         return ValuePool(
-            NameTable.pack_utf8([key[: -2 - len(_BEFORE_KIND)] for key in self._ids]),
+            NameTable(freeze(keys[is_text]), freeze(starts)),
             kinds[kind, 0],
             kinds[kind, 1],
             NameTable.pack(datatypes),

@@ -10,7 +10,7 @@ import stea_fast as sf
 from stea_fast.cli.main import main
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-QUICK = ("--rounds", "0", "--calibration", "none")
+QUICK = ("--rounds", "0", "--calibration", "none", "--use-names", "always")
 
 pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
 

@@ -128,6 +128,7 @@ def test_the_local_part_of_an_id_is_a_name_where_ids_carry_words(prefix):
 
 OPAQUE = {
     "wikidata": [f"http://www.wikidata.org/entity/Q{i * 37}" for i in range(200)],
+    "a single number": ["http://a/4711"],
     "numbers": [str(i) for i in range(200)],
     "synsets": [f"{i * 7919:08}-{'nvar'[i % 4]}" for i in range(200)],
     "freebase": [f"/m/0{np.base_repr(i * 7919 + 10**6, 36).lower()}" for i in range(200)],

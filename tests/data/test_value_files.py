@@ -10,6 +10,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast.data.dataset_folders import load_pair
+from stea_fast.formats import arrow_tables
 from stea_fast.formats.value_pool import LONGEST_VALUE
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -65,6 +66,11 @@ def test_a_table_of_entities_or_of_statements_gives_values(tmp_path, kg, name, t
     assert valued.with_attributes(None) == kg
 
 
+def test_what_stands_behind_the_second_tab_of_a_statement_is_its_value(tmp_path, kg):
+    valued = sf.add_values(kg, write(tmp_path / "v.tsv", "a\tname\tx\ty\nb\tname\tz\n"), strict=True)
+    assert {row[:3] for row in stated(valued)} == {("a", "name", "x\ty"), ("b", "name", "z")}
+
+
 def test_values_are_added_to_those_that_are_there(tmp_path, kg):
     first = sf.add_values(kg, write(tmp_path / "v.csv", "id,name\na,x\nb,y\n"))
     both = sf.add_values(first, write(tmp_path / "w.csv", "id,size,name\na,5,x\nb,,z\n"))
@@ -76,7 +82,8 @@ def test_values_are_added_to_those_that_are_there(tmp_path, kg):
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_typed_columns_keep_their_type(tmp_path, kg, suffix):
-    arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    arrow = arrow_tables.library()
 
     table = arrow.table({
         "id": ["a", "b"], "n": [5, None], "x": [0.5, float("nan")], "ok": [True, None],
