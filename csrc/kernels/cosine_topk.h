@@ -6,8 +6,8 @@
 // are numbered from rare to frequent, which is what makes this fast: the lists of the rare columns are walked first,
 // and the walk ends once what is left of the query cannot lift a target that has not been met into the k best. Those
 // that have been met and may still be among the best are scored exactly. The result is that of comparing all pairs,
-// unless a row has walked `budget` list entries: then its candidates are those met by then, which share its rarest
-// columns. Ties: the lower target is better.
+// unless a row has walked `budget` list entries: then its candidates are the most promising of those met by then, which
+// share its rarest columns. Ties: the lower target is better.
 //
 // Parallel decomposition: a thread takes some queries. Queries are independent, so threads do not change a result.
 #pragma once

@@ -57,16 +57,16 @@ class _EntitySearch:
     def run(self, vectors: Vectors, others: Vectors, min_score: float, n_threads: int) -> Ranking:
         """Search, with more texts where those found belong to too few entities."""
         width = min(self.k, max(len(self.targets.texts), 1))
-        pending = np.arange(len(self.queries.texts))
+        # In alphabetical order, neighbours lead to the same places in memory, which are then still in the cache.
+        pending = np.array(sorted(range(len(self.queries.texts)), key=self.queries.texts.__getitem__), dtype=np.int64)
         out = Ranking(
             np.full((self.queries.num_entities, self.k), -1, dtype=np.int32),
             np.zeros((self.queries.num_entities, self.k), dtype=np.float32),
         )
         found: list[tuple[np.ndarray, ...]] = []
         while len(pending):
-            rows = vectors if len(pending) == len(self.queries.texts) else vectors.rows(pending)
             indices, scores = kernels().cosine_topk(
-                rows.arrays, others.arrays, others.num_columns, width, min_score, n_threads
+                vectors.rows(pending).arrays, others.arrays, others.num_columns, width, min_score, n_threads
             )
             short = self._too_few(indices) if width < min(MOST_NAMES * self.k, len(self.targets.texts)) else None
             done = slice(None) if short is None else ~short

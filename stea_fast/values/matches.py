@@ -75,9 +75,9 @@ def similar_values(
         other1, other2 = np.isnan(number1), np.isnan(number2)
         found.append(_close_numbers(number1, number2, tolerance, limits))
     else:
-        (time1, precision1), (time2, precision2) = parsing.dates(values1), parsing.dates(values2)
+        (date1, precision1), (date2, precision2) = parsing.dates(values1), parsing.dates(values2)
         other1, other2 = precision1 < 0, precision2 < 0
-        found += _close_dates(time1, precision1, time2, precision2, limits)
+        found += _close_dates(date1, precision1, date2, precision2, limits)
     rest1, rest2 = np.flatnonzero(other1), np.flatnonzero(other2)
     if len(rest1) and len(rest2):
         rest = _similar_texts([values1[i] for i in rest1.tolist()], [values2[i] for i in rest2.tolist()], False, limits)
@@ -153,20 +153,19 @@ def _close_numbers(number1: np.ndarray, number2: np.ndarray, tolerance: float, l
 
 
 def _close_dates(
-    time1: np.ndarray, precision1: np.ndarray, time2: np.ndarray, precision2: np.ndarray, limits: _Limits
+    date1: np.ndarray, precision1: np.ndarray, date2: np.ndarray, precision2: np.ndarray, limits: _Limits
 ) -> list[Pairs]:
     """Dates of every two precisions, both rounded to the coarser one."""
     found = []
     for one in range(len(parsing.PRECISIONS)):
         for two in range(len(parsing.PRECISIONS)):
             coarse = parsing.PRECISIONS[min(one, two)]
-            unit = parsing.UNITS[-1] // parsing.UNITS[min(one, two)]
             rounded1, rounded2 = (
-                np.where(precision == wanted, time // unit, np.nan)
-                for time, precision, wanted in ((time1, precision1, one), (time2, precision2, two))
+                np.where(precision == wanted, numbers[:, min(one, two)], np.nan)
+                for numbers, precision, wanted in ((date1, precision1, one), (date2, precision2, two))
             )
             allowed = DATE_TOLERANCE[coarse] if one == two else 0
-            first, second, similarity = _nearest(rounded1, rounded2, np.full(len(time1), float(allowed)), limits)
+            first, second, similarity = _nearest(rounded1, rounded2, np.full(len(date1), float(allowed)), limits)
             found.append((first, second, similarity * (1.0 if one == two else ROUNDED[coarse])))
     return found
 

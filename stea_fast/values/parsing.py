@@ -19,7 +19,7 @@ DATE = re.compile(
 IRI = re.compile(r"[a-z][a-z0-9+.-]*:/?/?[^\s]+", re.IGNORECASE)
 MAX_LENGTH = 100  # characters of a number or a date; what is longer is neither
 PRECISIONS = ("year", "month", "day", "second")
-UNITS = (1, 12, 372, 372 * 86_400)  # of a year; every month has 31 days, so that precisions nest
+CYCLE = 146_097  # days of 400 years, after which the calendar repeats
 
 
 def numbers(values: Sequence[str]) -> np.ndarray:
@@ -43,46 +43,50 @@ def _number(value: str, grouped: bool) -> float:
 
 
 def dates(values: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Points in time in seconds, int64 [n], and their precisions, places in `PRECISIONS`, int8 [n]; -1 for no date.
+    """Dates as numbers of their years, months, days and seconds, int64 [n, 4], and their precisions, int8 [n].
 
-    Years, months, days and times of ISO 8601 and XML Schema are read. A time with a zone is moved to UTC; one without
-    is taken to be UTC.
+    A precision is a place in `PRECISIONS`, or -1 where there is no date; numbers beyond it mean nothing. Years, months,
+    days and times of ISO 8601 and XML Schema are read, in the calendar of today. A time with a zone is moved to UTC;
+    one without is taken to be UTC.
     """
-    seconds, precision = np.zeros(len(values), dtype=np.int64), np.full(len(values), -1, dtype=np.int8)
+    numbers, precision = np.zeros((len(values), 4), dtype=np.int64), np.full(len(values), -1, dtype=np.int8)
     for place, value in enumerate(values):
         read = DATE.fullmatch(value.strip()) if len(value) <= MAX_LENGTH else None
         found = _moment(read) if read else None
         if found is not None:
-            seconds[place], precision[place] = found
-    return seconds, precision
+            numbers[place], precision[place] = found
+    return numbers, precision
 
 
-def _moment(read: re.Match[str]) -> tuple[int, int] | None:
+def _moment(read: re.Match[str]) -> tuple[tuple[int, int, int, int], int] | None:
+    parts = ("year", "month", "day", "hour", "minute", "second")
     year, month, day, hour, minute, second = (
-        int(read[part]) if read[part] else None for part in ("year", "month", "day", "hour", "minute", "second")
+        int(read[part] or default) for part, default in zip(parts, (0, 1, 1, 0, 0, 0), strict=True)
     )
-    assert year is not None
-    precision = 0 if month is None else 1 if day is None else 2 if hour is None else 3
-    month, day, hour, minute, second = month or 1, day or 1, hour or 0, minute or 0, second or 0
-    in_range = 1 <= month <= 12 and 1 <= day <= 31 and hour <= 24 and minute < 60 and second <= 60
-    if not in_range or (read["month"] and int(read["month"]) == 0) or (read["day"] and int(read["day"]) == 0):
-        return None
-    if precision >= 2 and not _is_day(year, month, day):
-        return None
-    days = (year * 12 + month - 1) * 31 + day - 1
-    moment = days * 86_400 + hour * 3600 + minute * 60 + second
-    if precision == 3 and read["zone"] not in (None, "Z"):
-        sign, digits = read["zone"][0], read["zone"][1:].replace(":", "")
-        moment -= (1 if sign == "+" else -1) * (int(digits[:2]) * 3600 + int(digits[2:]) * 60)
-    return moment, precision
-
-
-def _is_day(year: int, month: int, day: int) -> bool:
+    precision = sum(read[part] is not None for part in ("month", "day", "hour"))
+    first = year % 400 + 2000  # the year of the same calendar that `date` can hold
     try:
-        date(year % 400 + 2000, month, day)  # the calendar repeats after 400 years
+        days = date(first, month, day).toordinal() + (year - first) // 400 * CYCLE
     except ValueError:
-        return False
-    return True
+        return None
+    if hour > 24 or minute > 59 or second > 60:
+        return None
+    seconds = days * 86_400 + hour * 3600 + minute * 60 + second
+    if precision == 3:
+        seconds -= _zone(read["zone"])
+        days = seconds // 86_400
+        start = date(2000, 1, 1).toordinal()
+        moved = date.fromordinal((days - start) % CYCLE + start)
+        year, month = moved.year + (days - start) // CYCLE * 400, moved.month
+    return (year, year * 12 + month - 1, days, seconds), precision
+
+
+def _zone(zone: str | None) -> int:
+    """Seconds before UTC."""
+    if zone is None or zone == "Z":
+        return 0
+    digits = zone[1:].replace(":", "")
+    return (1 if zone[0] == "+" else -1) * (int(digits[:2]) * 3600 + int(digits[2:]) * 60)
 
 
 def booleans(values: Sequence[str]) -> list[str]:

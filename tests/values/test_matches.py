@@ -57,8 +57,20 @@ def test_times_of_two_zones_are_one_moment():
     assert pairs(similar_values(["2000-01-01T01:00:00+01:00"], ["2000-01-01T00:00:00Z"], "date")) == {(0, 0): 1.0}
 
 
+def test_a_zone_may_lead_into_another_month_or_year():
+    first = ["2001-03-01T01:00:00+02:00", "-0001-01-01T00:30:00+01:00"]
+    second = ["2001-02-28", "-0002-12-31T23:30:00Z", "2001-02"]
+    assert pairs(similar_values(first, second, "date")) == {(0, 0): 0.9, (0, 2): 0.7, (1, 1): 1.0}
+
+
+def test_days_next_to_each_other_are_similar_across_months():
+    assert pairs(similar_values(["1990-02-28"], ["1990-03-01", "1990-03-04"], "date")) == {(0, 0): 0.67}
+
+
 def test_what_is_no_date_is_compared_as_a_string():
-    found = similar_values(["1990-02-30", "unknown", "1990-13"], ["Unknown", "1990-02-30", "2000"], "date")
+    found = similar_values(
+        ["1990-02-30", "unknown", "1990-13"], ["Unknown", "1990-02-30", "1990", "1990-03-01"], "date"
+    )
     assert pairs(found) == {(0, 1): 1.0, (1, 0): 1.0}
 
 
