@@ -62,10 +62,12 @@ def core_extension():
         "stea_fast._core",
         [
             "csrc/bindings/core_module.cpp",
+            "csrc/bindings/encoder_functions.cpp",
             "csrc/bindings/topk_functions.cpp",
             "csrc/kernels/cpu/checks.cpp",
             "csrc/kernels/cpu/containment.cpp",
             "csrc/kernels/cpu/crew.cpp",
+            "csrc/kernels/cpu/encoding.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
             "csrc/kernels/cpu/parallel_tasks.cpp",

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.hardening import mutations
+from bench.hardening import encoder_calls, mutations
 from bench.hardening.graph_pairs import random_problem
 from stea_fast import _core
 from stea_fast.search.engines.cpu import Pools
@@ -190,8 +190,13 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "blanket": _blanket,
     "containment": _containment,
     "evidence": _evidence,
+    "hard_negatives": encoder_calls.hard_negatives,
+    "has_bfloat16": lambda _: {},
     "proposals": _proposals,
+    "reflect_backward": encoder_calls.reflect_backward,
+    "reflect_forward": encoder_calls.reflect_forward,
     "relation_counts": _relation_counts,
+    "sparse_rows": encoder_calls.sparse_rows,
     "tiers": lambda _: {},
     "topk_merge": _merge,
     "topk_partition": _partition,

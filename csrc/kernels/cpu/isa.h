@@ -15,4 +15,7 @@ std::vector<const Tier*> usable_tiers();
 // unknown, not built, or not supported by this CPU.
 const Tier& find_tier(const std::string& name);
 
+// Whether this CPU multiplies bfloat16 by instructions of its own.
+bool has_bfloat16();
+
 }  // namespace stea
