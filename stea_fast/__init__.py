@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     from stea_fast.alignment.calibration import ProbabilityCalibrator
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.alignment.link_table import LinkTable
+    from stea_fast.clues.api import find_clues
+    from stea_fast.clues.types import Clues
+    from stea_fast.data.attributes import Attributes
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
     from stea_fast.data.graph import KG
     from stea_fast.data.id_space import split_id_space
+    from stea_fast.data.labels import Labels
+    from stea_fast.data.naming import labels_of, labels_of_pair
     from stea_fast.data.pair import Pair
     from stea_fast.data.synthetic import synthetic_pair
+    from stea_fast.data.value_files import add_values
     from stea_fast.encoders import demo as demo
     from stea_fast.evaluation.auditing import Audit, AuditError, audit
     from stea_fast.evaluation.metrics import (
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
         evaluate,
         paired_t_test,
     )
+    from stea_fast.formats.value_pool import Value
     from stea_fast.refinement.api import Refinement, refine
     from stea_fast.refinement.config import Joint, Paper, Product
     from stea_fast.refinement.explanation import Explanation, Fact
@@ -58,12 +65,18 @@ _NAMES_BY_MODULE = {
     "alignment.calibration": ("ProbabilityCalibrator",),
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "alignment.link_table": ("LinkTable",),
+    "clues.api": ("find_clues",),
+    "clues.types": ("Clues",),
+    "data.attributes": ("Attributes",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
     "data.graph": ("KG",),
     "data.id_space": ("split_id_space",),
+    "data.labels": ("Labels",),
+    "data.naming": ("labels_of", "labels_of_pair"),
     "data.pair": ("Pair",),
     "data.synthetic": ("synthetic_pair",),
+    "data.value_files": ("add_values",),
     "evaluation.auditing": ("Audit", "AuditError", "audit"),
     "evaluation.metrics": (
         "Metrics",
@@ -73,6 +86,7 @@ _NAMES_BY_MODULE = {
         "evaluate",
         "paired_t_test",
     ),
+    "formats.value_pool": ("Value",),
     "refinement.api": ("Refinement", "refine"),
     "refinement.config": ("Joint", "Paper", "Product"),
     "refinement.explanation": ("Explanation", "Fact"),
@@ -95,15 +109,16 @@ _HOME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in 
 _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
-    "KG", "Alignment", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs", "Candidates",
-    "CheckpointError", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "LinkTable", "Links", "Metrics",
-    "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper", "ProbabilityCalibrator", "Product", "Ranking",
-    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
-    "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea",
-    "Supervised", "TopK", "__version__", "align", "align_relations", "audit", "backends", "calibration_error",
-    "decode", "evaluate", "fit_beta", "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one",
-    "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn",
-    "split_id_space", "synthetic_pair", "topk",
+    "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs",
+    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "Labels",
+    "LinkTable", "Links", "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper",
+    "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment",
+    "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig",
+    "SelfTrainingResult", "SimilarityThreshold", "Stea", "Supervised", "TopK", "Value", "__version__", "add_values",
+    "align", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "find_clues",
+    "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition", "make_pair", "mutual_nearest",
+    "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine",
+    "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

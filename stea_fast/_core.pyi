@@ -6,6 +6,7 @@ _Sparse = tuple[np.ndarray, ...]
 _Block = tuple[np.ndarray, ...]
 _Pools = tuple[np.ndarray, ...]
 _Edges = tuple[np.ndarray, ...]
+_Tokens = tuple[np.ndarray, ...]
 
 class Graph:
     def __init__(self, indptr: NDArray[np.int64], edges: NDArray[np.int32]) -> None: ...
@@ -29,6 +30,19 @@ def evidence(
     source_is_graph1: bool,
     row_begin: int,
     row_end: int,
+    n_threads: int,
+    tier: str,
+    by_neighbor: bool = ...,
+    count_witnesses: bool = ...,
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]: ...
+def evidence_of_pairs(
+    source: Graph,
+    target: Graph,
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    beliefs: _Beliefs,
+    relations: RelationTable,
+    source_is_graph1: bool,
     n_threads: int,
     tier: str,
     by_neighbor: bool = ...,
@@ -85,6 +99,60 @@ def proposals(
     tier: str,
     by_neighbor: bool = ...,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
+def pair_transpose(
+    indptr: NDArray[np.int64], columns: NDArray[np.int32], num_columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def pair_union(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    of_rows: NDArray[np.int32],
+    of_columns: NDArray[np.int32],
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def pair_positions(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    other_indptr: NDArray[np.int64],
+    other_columns: NDArray[np.int32],
+    num_columns: int,
+    n_threads: int,
+) -> NDArray[np.int32]: ...
+def pair_best(
+    indptr: NDArray[np.int64],
+    order: NDArray[np.int32] | None,
+    values: NDArray[np.float64],
+    k: int,
+    least: float,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def pair_log_sums(
+    indptr: NDArray[np.int64], order: NDArray[np.int32] | None, values: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]: ...
+def pair_probabilities(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    row_sums: NDArray[np.float64],
+    column_sums: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.float64]: ...
+def pair_mutual_best(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    column_indptr: NDArray[np.int64],
+    order: NDArray[np.int32],
+    values: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.uint8]: ...
+def pair_balance(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    row_tails: NDArray[np.float64],
+    column_tails: NDArray[np.float64],
+    times: int,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 def topk_merge(
     block: _Block,
     first_row: int,
@@ -179,4 +247,56 @@ def hard_negatives(
     tier: str,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
 def has_bfloat16() -> bool: ...
+
+class Int8Panels:
+    def __init__(
+        self, values: NDArray[np.floating], norms: NDArray[np.float64], bits: int, n_threads: int, tier: str
+    ) -> None: ...
+
+class Int8Side:
+    def __init__(
+        self,
+        values: NDArray[np.floating],
+        norms: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        offsets: NDArray[np.float64],
+        quanta: NDArray[np.float64],
+        means: NDArray[np.float64] | None,
+        floors: NDArray[np.float64] | None,
+        excluded: NDArray[np.uint8] | None,
+    ) -> None: ...
+
+_Int8Found = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64]]
+
+class Int8Search:
+    def __init__(
+        self,
+        panels: Int8Panels,
+        rows: Int8Side,
+        columns: Int8Side,
+        metric: str,
+        k: int,
+        beta: float | None,
+        anchor: float,
+        certain: bool,
+        most_scored: int,
+        n_threads: int,
+        tier: str,
+    ) -> None: ...
+    def advance(self) -> int: ...
+    def settle_columns(self) -> None: ...
+    def of_rows(self) -> _Int8Found: ...
+    def of_columns(self) -> _Int8Found: ...
+
+def int8_tiers(fast_only: bool) -> list[str]: ...
+def token_counts(side1: _Tokens, side2: _Tokens, n_threads: int) -> tuple[np.ndarray, ...]: ...
+def cosine_topk(
+    queries: _Sparse,
+    targets: _Sparse,
+    num_columns: int,
+    k: int,
+    min_score: float,
+    budget: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float32], int]: ...
 def tiers() -> list[str]: ...

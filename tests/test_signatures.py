@@ -18,7 +18,7 @@ def public_functions():
         if inspect.isroutine(value):
             yield name, value
         elif isinstance(value, type) and not issubclass(value, BaseException):
-            yield name, value.__init__
+            yield name, value.__new__ if issubclass(value, tuple) else value.__init__
             for member, found in inspect.getmembers(value, inspect.isroutine):
                 if not member.startswith("_"):
                     yield f"{name}.{member}", found

@@ -47,7 +47,8 @@ class Writer:
 def writers() -> dict[str, Writer]:
     """All of them by name."""
     found = [Writer("a new graph", _save_new_graph, _number_of_graphs, keeps=True)]
-    found += [Writer("graph", _save_graph, _graph), Writer("checkpoint", _save_checkpoint, _checkpoint)]
+    found += [Writer("graph", _save_graph, _graph), Writer("graph with values", _save_valued, _valued)]
+    found += [Writer("checkpoint", _save_checkpoint, _checkpoint)]
     found += [Writer("cells.jsonl", _append_cell, _last_cell, keeps=True), Writer("report.html", _report, _reported)]
     found += [Writer(name, _write_links(name), _read_links(name)) for name in LINK_FILES]
     found += [Writer(name, _write_relations(name), _read_relations(name)) for name in RELATION_FILES]
@@ -76,6 +77,24 @@ def _save_graph(folder: Path, number: int, size: int) -> None:
 
 def _graph(folder: Path) -> int | None:
     return _number_in(sf.KG.load(folder / "graph")) if (folder / "graph").exists() else None
+
+
+def _values(number: int, size: int) -> sf.Attributes:
+    statements = ((entity, f"attribute {number}", f"{number}:{entity}") for entity in range(size))
+    return sf.Attributes.from_statements(statements, size)
+
+
+def _save_valued(folder: Path, number: int, size: int) -> None:
+    graph(number, size).with_attributes(_values(number, size)).save(folder / "graph")
+
+
+def _valued(folder: Path) -> int | None:
+    if not (folder / "graph").exists():
+        return None
+    kg = sf.KG.load(folder / "graph")
+    number = _number_in(kg.with_attributes(None))
+    assert kg.attributes == _values(number, kg.num_entities), "values of another graph"
+    return number
 
 
 def _save_new_graph(folder: Path, number: int, size: int) -> None:

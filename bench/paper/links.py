@@ -56,8 +56,8 @@ def aligned(pair: sf.Pair, name: str, preset: str, calibration: str) -> sf.Align
     left_out = {name, RELATED.get(name, name)}
     prior = prior_of_pairs.fitted([record for record in prior_of_pairs.read() if record["pair"] not in left_out])
 
-    def run(part: sf.Pair) -> SelfTrainingResult:
-        return sf.SelfTraining(part, preset=preset, progress=False).run()
+    def run(part: sf.Pair, clues: sf.Clues | None = None) -> SelfTrainingResult:
+        return sf.SelfTraining(part, preset=preset, clues=clues, progress=False).run()
 
     folds = FOLDS[calibration]
     calibrator = cross_fit(pair, run, folds=folds, prior=prior) if folds else by_prior("not asked for", prior)

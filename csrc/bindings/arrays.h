@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../kernels/checks.h"
 #include "../kernels/relation_table.h"
@@ -55,6 +56,11 @@ inline const float* probabilities_of(const Array<float>& array, const std::strin
     const float* values = data_of(array, name, size);
     expect(are_probabilities(values, size), name + " must be in [0, 1]");
     return values;
+}
+
+template <typename T>
+Array<T> to_array(const std::vector<T>& values) {
+    return Array<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
 inline int checked_threads(int n_threads) {

@@ -8,8 +8,11 @@
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
 #include "encoder_functions.h"
+#include "int8_functions.h"
+#include "pair_set_functions.h"
 #include "released.h"
 #include "topk_functions.h"
+#include "value_functions.h"
 
 namespace stea {
 namespace {
@@ -47,21 +50,21 @@ Sides sides_of(const Graph& source, const Graph& target, const RelationTable& re
 
 Witnesses witnesses_of(bool by_neighbor) { return by_neighbor ? Witnesses::kNeighbor : Witnesses::kStatement; }
 
-// Evidence and, where wanted, the number of witnesses.
-py::tuple evidence(const Graph& source, const Graph& target, const Array<int32_t>& candidates,
-                   const BeliefsArrays& beliefs, const RelationTable& relations, bool source_is_graph1,
-                   int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier, bool by_neighbor,
-                   bool count_witnesses) {
+// Evidence and, where wanted, the number of witnesses, each laid out in the given shape.
+py::tuple evidence_of(const Graph& source, const Graph& target, const CandidateRows& candidates, RowRange rows,
+                      const std::vector<py::ssize_t>& shape, const BeliefsArrays& beliefs,
+                      const RelationTable& relations, bool source_is_graph1, int n_threads, const std::string& tier,
+                      bool by_neighbor, bool count_witnesses) {
     expect(by_neighbor || !count_witnesses, "witnesses are counted by neighbour only");
     const Sides sides = sides_of(source, target, relations, source_is_graph1);
-    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
-    const CandidatesView view = candidates_view(candidates, rows, target);
     const BeliefsView held = beliefs.view(source, target);
-    Array<float> out({rows.end - rows.begin, view.k});
-    Array<int32_t> count({count_witnesses ? rows.end - rows.begin : 0, view.k});
+    Array<float> out(shape);
+    std::vector<py::ssize_t> counted = shape;
+    if (!count_witnesses) counted[0] = 0;
+    Array<int32_t> count(counted);
     const EvidenceArgs args{sides.source,
                             sides.target,
-                            view,
+                            candidates,
                             held,
                             relations.view(source_is_graph1),
                             sides.num_source_relations,
@@ -72,6 +75,28 @@ py::tuple evidence(const Graph& source, const Graph& target, const Array<int32_t
                             count_witnesses ? count.mutable_data() : nullptr};
     run_released(tier, n_threads, [&](const RunOptions& options) { run_evidence(args, options); });
     return py::make_tuple(out, count);
+}
+
+py::tuple evidence(const Graph& source, const Graph& target, const Array<int32_t>& candidates,
+                   const BeliefsArrays& beliefs, const RelationTable& relations, bool source_is_graph1,
+                   int64_t row_begin, int64_t row_end, int n_threads, const std::string& tier, bool by_neighbor,
+                   bool count_witnesses) {
+    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
+    const CandidatesView view = candidates_view(candidates, rows, target);
+    return evidence_of(source, target, {view.indices, view.k, nullptr}, rows, {rows.end - rows.begin, view.k}, beliefs,
+                       relations, source_is_graph1, n_threads, tier, by_neighbor, count_witnesses);
+}
+
+py::tuple evidence_of_pairs(const Graph& source, const Graph& target, const Array<int64_t>& indptr,
+                            const Array<int32_t>& columns, const BeliefsArrays& beliefs, const RelationTable& relations,
+                            bool source_is_graph1, int n_threads, const std::string& tier, bool by_neighbor,
+                            bool count_witnesses) {
+    const RowRange rows{0, source.num_entities()};
+    const int64_t size = columns.size();
+    const CandidateRows view{indices_of(columns, "columns", size, target.num_entities()), 0,
+                             offsets_of(indptr, "indptr", rows.end, size)};
+    return evidence_of(source, target, view, rows, {size}, beliefs, relations, source_is_graph1, n_threads, tier,
+                       by_neighbor, count_witnesses);
 }
 
 Array<float> blanket(const Graph& source, const Graph& target, const Array<int32_t>& candidates,
@@ -124,11 +149,6 @@ py::tuple proposals(const Graph& source, const Graph& target, const BeliefsArray
                             evidence.mutable_data()};
     run_released(tier, n_threads, [&](const RunOptions& options) { run_proposals(args, options); });
     return py::make_tuple(indices, evidence);
-}
-
-template <typename T>
-Array<T> to_array(const std::vector<T>& values) {
-    return Array<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
 py::tuple relation_counts(const Graph& source, const Graph& target, const BeliefsArrays& beliefs,
@@ -194,6 +214,9 @@ PYBIND11_MODULE(_core, m) {
           py::arg("beliefs"), py::arg("relations"), py::arg("source_is_graph1"), py::arg("row_begin"),
           py::arg("row_end"), py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor") = false,
           py::arg("count_witnesses") = false);
+    m.def("evidence_of_pairs", &evidence_of_pairs, py::arg("source"), py::arg("target"), py::arg("indptr").noconvert(),
+          py::arg("columns").noconvert(), py::arg("beliefs"), py::arg("relations"), py::arg("source_is_graph1"),
+          py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor") = false, py::arg("count_witnesses") = false);
     m.def("blanket", &blanket, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("belief_evidence").noconvert(), py::arg("relations"), py::arg("source_is_graph1"),
           py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
@@ -209,7 +232,10 @@ PYBIND11_MODULE(_core, m) {
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
           py::arg("by_neighbor") = false);
     add_encoder_functions(m);
+    add_pair_set_functions(m);
     add_topk_functions(m);
+    add_int8_functions(m);
+    add_value_functions(m);
     m.def("has_bfloat16", &has_bfloat16, "Whether the CPU multiplies bfloat16 by instructions of its own.");
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "../kernels/cpu/parallel_rows.h"
+
 namespace stea {
 
 // Takes the lock again, or never returns: where the interpreter has ended meanwhile, CPython before 3.14 ends the
@@ -41,5 +43,16 @@ class ReleasedGil {
   private:
     PyThreadState* state_;
 };
+
+// Calls kernel(poll) without the lock; Ctrl-C is looked for through the interpreter's own signal check.
+template <typename Kernel>
+void run_interruptibly(Kernel&& kernel) {
+    try {
+        ReleasedGil released;
+        kernel([&released] { return released.ask([] { return PyErr_CheckSignals() != 0; }); });
+    } catch (const Interrupted&) {
+        throw pybind11::error_already_set();
+    }
+}
 
 }  // namespace stea

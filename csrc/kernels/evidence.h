@@ -26,15 +26,15 @@ constexpr double kMinFactor = 1e-4;
 struct EvidenceArgs {
     GraphView source;
     GraphView target;
-    CandidatesView candidates;
+    CandidateRows candidates;  // by the number of the row in the range
     BeliefsView beliefs;
     RelationTableView relations;
     int32_t num_source_relations;  // R
     int32_t num_target_relations;  // R'
     RowRange rows;
     Witnesses witnesses;
-    float* evidence;         // out [rows, k]
-    int32_t* witness_count;  // out [rows, k], or null: not wanted; counted with kNeighbor only
+    float* evidence;         // out, laid out as the candidates
+    int32_t* witness_count;  // out likewise, or null: not wanted; counted with kNeighbor only
 };
 
 }  // namespace stea

@@ -27,6 +27,7 @@ struct StrengthOverlay {
     std::vector<uint32_t> rank;
     std::vector<int32_t> relation_at;
     std::vector<PairSlot> slots;
+    std::vector<Strength> strongest;
 };
 
 class RelationTable {

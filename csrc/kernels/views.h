@@ -31,6 +31,16 @@ struct CandidatesView {
     int64_t k;
 };
 
+// The same, with as many targets in a row as its offsets say; null offsets: k in every row.
+struct CandidateRows {
+    const int32_t* indices;
+    int64_t k;
+    const int64_t* indptr;  // [rows + 1]
+
+    int64_t place(int64_t row) const { return indptr == nullptr ? row * k : indptr[row]; }
+    int64_t count(int64_t row) const { return indptr == nullptr ? k : indptr[row + 1] - indptr[row]; }
+};
+
 // A half-open range of source rows; outputs hold one row per row of the range.
 struct RowRange {
     int64_t begin;
@@ -70,6 +80,7 @@ struct RelationTableView {
     const int32_t* relation_at;   // [largest shift + 1] r of a shift
     const float* source_default;  // [2R] strength.source of pairs that are not stored
     const float* target_default;  // [2R'] strength.target of pairs that are not stored
+    const Strength* strongest;    // [2R] the largest of each strength of the pairs that are stored
     bool has_defaults;            // false: pairs that are not stored say nothing
 };
 

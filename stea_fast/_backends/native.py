@@ -9,12 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import stea_fast._core as _core
+from stea_fast._backends import native_pairs
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 Arrays = tuple[np.ndarray, ...]
+pairs = native_pairs
 _GRAPHS: WeakKeyDictionary[KG, _core.Graph] = WeakKeyDictionary()
 
 
@@ -78,6 +80,16 @@ def evidence_and_witnesses(
     given = _graph(source), _graph(target), candidates, _beliefs(beliefs), strengths, forward, *rows, n_threads, tier()
     strongest, count = _core.evidence(*given, True, True)
     return strongest if by_neighbour(witnesses) else _core.evidence(*given, False, False)[0], count
+
+
+def evidence_of_pairs(
+    source: KG, target: KG, indptr: np.ndarray, columns: np.ndarray, beliefs: Beliefs, strengths: _core.RelationTable,
+    *, n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L(e, e') of sparse pairs, and the number of neighbour pairs that add to it; as many passes as above."""
+    given = _graph(source), _graph(target), indptr, columns, _beliefs(beliefs), strengths, True, n_threads, tier()
+    strongest, count = _core.evidence_of_pairs(*given, True, True)
+    return strongest if by_neighbour(witnesses) else _core.evidence_of_pairs(*given, False, False)[0], count
 
 
 def blanket(

@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from stea_fast._backends import numba_counts, numba_evidence, numba_proposals
+from stea_fast._backends import numba_counts, numba_evidence, numba_pairs, numba_proposals
 from stea_fast._backends.counts import RelationCounts, scale_bits, sum_by_key
 from stea_fast._backends.counts import containment as containment
 from stea_fast._backends.witnesses import by_neighbour
+from stea_fast._util.sparse import padded_rows
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
 BLOCKS_PER_THREAD = 16
 EDGES_PER_BLOCK = 20_000  # Ctrl-C waits for the blocks that are running
+pairs = numba_pairs
 
 
 class Strengths(NamedTuple):
@@ -100,6 +102,19 @@ def evidence_and_witnesses(
     count = np.zeros(candidates.shape, dtype=np.int32)
     given = source, target, candidates, beliefs, strengths
     return _evidence(*given, count, forward=forward, rows=rows, n_threads=n_threads, witnesses=witnesses), count
+
+
+def evidence_of_pairs(
+    source: KG, target: KG, indptr: np.ndarray, columns: np.ndarray, beliefs: Beliefs, strengths: Strengths,
+    *, n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L(e, e') of sparse pairs, and the number of neighbour pairs that add to it."""
+    candidates, places = padded_rows(indptr, columns, -1)
+    found, number = evidence_and_witnesses(
+        source, target, candidates, beliefs, strengths, forward=True, rows=(0, len(candidates)), n_threads=n_threads,
+        witnesses=witnesses,
+    )  # fmt: skip
+    return found[places], number[places]
 
 
 def _evidence(

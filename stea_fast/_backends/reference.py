@@ -19,12 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stea_fast._backends import reference_pairs
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
 from stea_fast._backends.factors import minus_log
 from stea_fast._backends.witnesses import by_neighbour
+from stea_fast._util.sparse import padded_rows
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
+
+pairs = reference_pairs
 
 
 class Strengths(NamedTuple):
@@ -104,6 +108,19 @@ def pair_evidence(
     r, r2 = edges[:, 1][:, None], edges2[:, 1][None, :]
     pair = (r, r2) if forward else (r2, r)
     return minus_log(strengths.from1[pair] * weights) + minus_log(strengths.from2[pair] * weights)
+
+
+def evidence_of_pairs(
+    source: KG, target: KG, indptr: np.ndarray, columns: np.ndarray, beliefs: Beliefs, strengths: Strengths,
+    *, n_threads: int = 1, witnesses: str = "statement",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """float32 and int32 [pairs]: L(e, e') of sparse pairs, and the number of neighbour pairs that add to it."""
+    candidates, places = padded_rows(indptr, columns, -1)
+    found, number = evidence_and_witnesses(
+        source, target, candidates, beliefs, strengths, forward=True, rows=(0, len(candidates)), n_threads=n_threads,
+        witnesses=witnesses,
+    )  # fmt: skip
+    return found[places], number[places]
 
 
 def blanket(

@@ -13,13 +13,21 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.options import names_nearest
-from stea_fast.alignment.calibration import ProbabilityCalibrator, by_prior, cross_fit, number_of_parts
+from stea_fast.alignment.calibration import (
+    ProbabilityCalibrator,
+    by_prior,
+    cross_fit,
+    number_of_parts,
+    with_anchors,
+)
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import describe_links
 from stea_fast.alignment.link_table import STATUSES, LinkTable, chosen_targets, link_table, threshold_for_precision
 from stea_fast.alignment.relation_rows import relation_rows
 from stea_fast.alignment.report import ReportContent, write_report
 from stea_fast.alignment.runs import Runs
+from stea_fast.clues.api import find_clues
+from stea_fast.clues.types import Clues
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.quality import QualityTable, quality_table
 from stea_fast.formats.links import write_link_rows
@@ -34,6 +42,10 @@ logger = logging.getLogger("stea_fast")
 FOLDS = {"holdout": 1, "crossfit": 5, "none": 0}  # runs without some of the seeds
 CALIBRATIONS = ("auto", *FOLDS)
 MIN_PROB = 0.5
+NOTHING_TO_START_FROM = (
+    "there is nothing to start from: there are no seeds, and no entity of one graph has a name that exactly one entity "
+    "of the other has; give some known links, or names in a common language"
+)
 CROSSFIT_ENTITIES = 5_000  # of both graphs together, up to which cross-fitting is a matter of seconds
 
 
@@ -49,6 +61,7 @@ class Alignment:
         settings: The options as plain data, to run it again.
         expected_precision: The expected share of right links among those beyond the seeds, and the two ends of an
             interval that holds it with 95 %.
+        clues: What names said; None where they were not used.
 
     Example:
         >>> import stea_fast as sf
@@ -65,6 +78,7 @@ class Alignment:
     result: SelfTrainingResult
     settings: dict[str, Any]
     expected_precision: tuple[float, float, float]
+    clues: Clues | None = None
 
     @property
     def pairs(self) -> np.ndarray:
@@ -166,6 +180,7 @@ def align(
     one_to_one: bool = False,
     calibration: str = "auto",
     seed: int | None = None,
+    clues: Clues | str | None = "auto",
     device: str = "cpu",
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callable[[Round], object]] = (),
@@ -174,7 +189,8 @@ def align(
     """Align two graphs: self-train, calibrate the probabilities, and decide for every source entity.
 
     Args:
-        pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`.
+        pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. Where names connect the graphs there
+            need not be any seeds.
         preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea`; see `preset`.
         rounds: The number of rounds of self-training; the default, None, takes the preset's.
         min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has
@@ -186,6 +202,8 @@ def align(
             "crossfit" runs five times without a fifth each, "none" not at all; "auto" cross-fits small pairs and holds
             out seeds of larger ones.
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
+        clues: What names say, from `find_clues`, used beside the seeds. "auto" looks for names where there are no
+            seeds; None uses graphs and seeds alone.
         device: The torch device of the encoder, such as "cpu" or "cuda".
         checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption
             the same call continues there, and if all runs are finished, only the decisions are made anew: `min_prob`,
@@ -215,22 +233,41 @@ def align(
     config = configured(preset, rounds=rounds, seed=seed)
     if not isinstance(config.method, Stea):
         raise ValueError(f"align needs probabilities, which only sf.Stea gives; got {config.method!r}")
+    known = _known(pair, clues)
     calibration = _resolved(calibration, pair)
     runs = Runs(
         config, device=device, progress=progress, calibration=calibration,
-        total=number_of_parts(pair, FOLDS[calibration]) + 1, checkpoint=checkpoint, callbacks=callbacks,
+        total=number_of_parts(pair, FOLDS[calibration], known) + 1, checkpoint=checkpoint, callbacks=callbacks,
     )  # fmt: skip
     if calibration == "none":
         calibrator = by_prior("calibration was not asked for")
     else:
-        calibrator = cross_fit(pair, runs.calibrating, folds=FOLDS[calibration], seed=config.seed)
-    result = runs.last(pair)
+        calibrator = cross_fit(pair, runs.calibrating, clues=known, folds=FOLDS[calibration], seed=config.seed)
+    result = runs.last(pair, known)
     settings = {
         "preset": preset if isinstance(preset, str) else "of its own", **config.to_dict(), "min_prob": min_prob,
         "one_to_one": one_to_one, "calibration": calibration, "device": device,
         "checkpoint": None if checkpoint is None else str(checkpoint),
+        **({} if known is None else {"clues": list(known.found)}),
     }  # fmt: skip
-    return decided(pair, result, calibrator, settings, min_prob=min_prob, precision=precision, one_to_one=one_to_one)
+    return decided(
+        pair, result, calibrator, settings, clues=known, min_prob=min_prob, precision=precision, one_to_one=one_to_one
+    )
+
+
+def _known(pair: Pair, clues: Clues | str | None) -> Clues | None:
+    """The clues that were given, or that are looked for where there is nothing else to start from."""
+    if not isinstance(clues, str):
+        return clues
+    validate.choice(clues, "clues", ("auto",))
+    if len(pair.train):
+        return None
+    found = find_clues(pair)
+    for sentence in found.found:
+        logger.info("%s", sentence)
+    if not len(found.anchors):
+        raise ValueError(f"{NOTHING_TO_START_FROM} ({'; '.join(found.found)})")
+    return found
 
 
 def _resolved(calibration: str, pair: Pair) -> str:
@@ -246,6 +283,7 @@ def decided(
     calibrator: ProbabilityCalibrator,
     settings: dict[str, Any],
     *,
+    clues: Clues | None = None,
     min_prob: float = MIN_PROB,
     precision: float | None = None,
     one_to_one: bool = False,
@@ -253,7 +291,7 @@ def decided(
     """The alignment that a finished run, calibrated, comes to; see `align` for the options."""
     joint = joint_probabilities(result)
     targets = chosen_targets(pair, joint, one_to_one=one_to_one)
-    described = describe_links(pair, joint, result, result.candidates, targets)
+    described = describe_links(with_anchors(pair, clues), joint, result, result.candidates, targets)
     probs = calibrator(described)
     if precision is not None:
         min_prob = threshold_for_precision(probs, precision)
@@ -264,4 +302,4 @@ def decided(
             "links by hand", calibrator.basis,
         )  # fmt: skip
     expected = calibrator.precision(described, links.status == STATUSES.index("link"))
-    return Alignment(pair, links, calibrator, result, {**settings, "min_prob": min_prob}, expected)
+    return Alignment(pair, links, calibrator, result, {**settings, "min_prob": min_prob}, expected, clues)

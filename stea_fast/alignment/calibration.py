@@ -18,6 +18,7 @@ from stea_fast._util.statistics import NORMAL_95
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import DescribedLinks, describe_links
 from stea_fast.alignment.link_model import LinkModel, Prior, fit, shipped_prior
+from stea_fast.clues.types import Clues
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
 from stea_fast.selftraining.history import SelfTrainingResult
@@ -25,7 +26,10 @@ from stea_fast.selftraining.history import SelfTrainingResult
 HELD_OUT_SHARE = 0.2  # of the seeds in a single run
 ENOUGH_HELD_OUT = 75  # seeds; where a fifth is fewer, up to half are held out: the rest finds nearly as much
 ABSENT_SHARE = 0.2  # of the held-out seeds, whose counterpart is taken away
+MOST_HELD_OUT = 1_000  # more make the model no better, and the graph poorer
 THIN_BASIS = 20  # held-out seeds; with fewer the prior decides, and the user must know
+
+Run = Callable[[Pair, Clues | None], SelfTrainingResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class ProbabilityCalibrator:
         after: The reliability of the calibrated ones, each by a model fitted to the other half of the held-out
             seeds; None where there are none.
         note: One sentence for the user: on what the probabilities rest, and how well.
+        unit: What it was fitted to: "held-out seeds", or "hidden names" where there are no seeds.
 
     Example:
         >>> import stea_fast as sf
@@ -56,6 +61,7 @@ class ProbabilityCalibrator:
     before: ReliabilityCurve | None = None
     after: ReliabilityCurve | None = None
     note: str = ""
+    unit: str = "held-out seeds"
 
     def __call__(self, links: DescribedLinks) -> np.ndarray:
         """Give links the probability that they are right.
@@ -78,7 +84,7 @@ class ProbabilityCalibrator:
         """The links that the probabilities rest on, in a few words: "120 held-out seeds", for example."""
         if not self.num_links:
             return "prior only"
-        return f"{self.num_links} held-out seeds" + (" and a prior" if self.is_thin else "")
+        return f"{self.num_links} {self.unit}" + (" and a prior" if self.is_thin else "")
 
     def precision(self, links: DescribedLinks, chosen: np.ndarray) -> tuple[float, float, float]:
         """Estimate how many of some links are right.
@@ -105,35 +111,46 @@ def by_prior(reason: str, prior: Prior | None = None) -> ProbabilityCalibrator:
 
 def cross_fit(
     pair: Pair,
-    run: Callable[[Pair], SelfTrainingResult],
+    run: Run,
     *,
+    clues: Clues | None = None,
     folds: int = 1,
     seed: int = 0,
     prior: Prior | None = None,
 ) -> ProbabilityCalibrator:
-    """Calibrate a method on seeds that it did not see.
+    """Calibrate a method on links that it did not see: seeds, or without seeds anchors whose names are hidden.
 
     Args:
         pair: graphs and seeds; nothing else of it is read.
-        run: the method.
+        run: the method, from a pair and clues.
+        clues: what names say; None for nothing.
         folds: 1 runs once, without a fifth of the seeds, or of few without up to half; more runs this many times, each
             time without another part.
         seed: which seeds.
         prior: what the model shrinks to; None takes the one that comes with the package.
     """
     folds = validate.count(folds, "folds", minimum=1)
-    parts = [
-        _held_out_links(pair, run, held_out, rest, hidden) for held_out, rest, hidden in _parts(pair.train, folds, seed)
-    ]
+    known, unit = _known_links(pair, clues)
+    parts = [_held_out_links(pair, clues, run, *part) for part in _parts(known, folds, seed)]
     if not parts:
-        return by_prior(f"{len(pair.train)} seeds are too few to hold any out", prior)
+        return by_prior(f"{len(known)} {unit} are too few to hold any out", prior)
     features, probs, right, absent = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _fitted(features, probs, right, absent, seed, prior or shipped_prior())
+    return _fitted(features, probs, right, absent, seed, prior or shipped_prior(), _HIDDEN[unit])
 
 
-def number_of_parts(pair: Pair, folds: int) -> int:
+_HIDDEN = {"seeds": "held-out seeds", "unique equal names": "hidden names"}
+
+
+def _known_links(pair: Pair, clues: Clues | None) -> tuple[np.ndarray, str]:
+    """Links that can be hidden, and what they are called."""
+    if clues is None or len(pair.train):
+        return pair.train, "seeds"
+    return clues.anchors, "unique equal names"
+
+
+def number_of_parts(pair: Pair, folds: int, clues: Clues | None = None) -> int:
     """How many runs `cross_fit` makes: with few seeds fewer than `folds`, and none for 0."""
-    return sum(1 for _ in _parts(pair.train, folds, seed=0)) if folds else 0
+    return sum(1 for _ in _parts(_known_links(pair, clues)[0], folds, seed=0)) if folds else 0
 
 
 def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -152,23 +169,36 @@ def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarra
 def _number_held_out(num_seeds: int) -> int:
     """How many seeds a single run does without; no half that would still be a thin basis."""
     half = min(num_seeds // 2, ENOUGH_HELD_OUT)
-    return max(int(HELD_OUT_SHARE * num_seeds), half if half >= THIN_BASIS else 0)
+    return min(max(int(HELD_OUT_SHARE * num_seeds), half if half >= THIN_BASIS else 0), MOST_HELD_OUT)
+
+
+def with_anchors(pair: Pair, clues: Clues | None) -> Pair:
+    """The pair as links are described: anchors are grounds to rest on, as seeds are."""
+    if clues is None:
+        return pair
+    return replace(pair, train=np.concatenate([pair.train, clues.anchors_beside(pair.train)]))
 
 
 def _held_out_links(
-    pair: Pair, run: Callable[[Pair], SelfTrainingResult], held_out: np.ndarray, rest: np.ndarray, hidden: np.ndarray
+    pair: Pair, clues: Clues | None, run: Run, held_out: np.ndarray, rest: np.ndarray, hidden: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Features and probabilities of the held-out seeds' best candidates, whether these are right, and `hidden`."""
-    part = replace(pair, train=rest, kg2=pair.kg2.without(held_out[hidden, 1]))
-    result = run(part)
-    described = describe_links(part, joint_probabilities(result), result, result.candidates)
+    """Features and probabilities of the held-out links' best candidates, whether these are right, and `hidden`."""
+    part = replace(pair, kg2=pair.kg2.without(held_out[hidden, 1]))
+    if len(pair.train):
+        part = replace(part, train=rest)
+    if clues is not None:
+        # Of seeds only the names of those whose counterpart is taken away: all others are as any entity is.
+        clues = clues.without(held_out[hidden] if len(pair.train) else held_out)
+    result = run(part, clues)
+    known = with_anchors(part, clues)
+    described = describe_links(known, joint_probabilities(result), result, result.candidates)
     rows = held_out[:, 0]
     right = (described.targets[rows] == held_out[:, 1]) & ~hidden
     return described.features[rows], described.probs[rows], right, hidden
 
 
 def _fitted(
-    features: np.ndarray, probs: np.ndarray, right: np.ndarray, absent: np.ndarray, seed: int, prior: Prior
+    features: np.ndarray, probs: np.ndarray, right: np.ndarray, absent: np.ndarray, seed: int, prior: Prior, unit: str
 ) -> ProbabilityCalibrator:
     after = np.empty(len(probs))
     halves = np.array_split(np.random.default_rng(seed).permutation(len(probs)), 2)
@@ -178,10 +208,10 @@ def _fitted(
     before = reliability(np.clip(probs, 0.0, 1.0)[present], right[present])
     calibrated = reliability(after[present], right[present])
     note = (
-        f"calibrated on {len(probs):,} held-out seeds, {num_absent:,} of them without their counterpart: "
+        f"calibrated on {len(probs):,} {unit}, {num_absent:,} of them without their counterpart: "
         f"expected calibration error {before.error:.3f} before, {calibrated.error:.3f} after"
     )
     if len(probs) < THIN_BASIS:
         note += f"; so few that a prior fitted to {prior.data} decides"
     model = fit(features, right, prior, absent)
-    return ProbabilityCalibrator(model, len(probs), num_absent, before, calibrated, note)
+    return ProbabilityCalibrator(model, len(probs), num_absent, before, calibrated, note, unit)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from stea_fast.clues.types import Clues
 from stea_fast.data.pair import Pair
 from stea_fast.selftraining.checkpoint import LOGGER
 from stea_fast.selftraining.config import SelfTrainingConfig
@@ -44,21 +45,22 @@ class Runs:
         self.folder = None if checkpoint is None else Path(checkpoint)
         self.begun = self.rounds_made = 0
 
-    def calibrating(self, part: Pair) -> SelfTrainingResult:
-        """The next run without some of the seeds."""
-        return self._run(part, None if self.folder is None else self.folder / f"{self.calibration}-{self.begun + 1}")
+    def calibrating(self, part: Pair, clues: Clues | None) -> SelfTrainingResult:
+        """The next run without some of the seeds or names."""
+        folder = None if self.folder is None else self.folder / f"{self.calibration}-{self.begun + 1}"
+        return self._run(part, clues, folder)
 
-    def last(self, pair: Pair) -> SelfTrainingResult:
-        """The run with all seeds."""
-        result = self._run(pair, self.folder)
+    def last(self, pair: Pair, clues: Clues | None) -> SelfTrainingResult:
+        """The run with all that is known."""
+        result = self._run(pair, clues, self.folder)
         if not self.rounds_made:
             logger.info("all runs are finished: only the decisions are made anew")
         return result
 
-    def _run(self, pair: Pair, folder: Path | None) -> SelfTrainingResult:
+    def _run(self, pair: Pair, clues: Clues | None, folder: Path | None) -> SelfTrainingResult:
         self.begun += 1
         return SelfTraining(
-            pair, preset=self.config, device=self.device, checkpoint=folder, callbacks=[self._tell],
+            pair, preset=self.config, clues=clues, device=self.device, checkpoint=folder, callbacks=[self._tell],
             progress=self.progress,
         ).run()  # fmt: skip
 

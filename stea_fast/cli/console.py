@@ -11,6 +11,7 @@ from typing import Any
 
 from stea_fast._util.printable import printable, printable_json
 from stea_fast.formats.triples import Problems
+from stea_fast.formats.value_pool import LONGEST_VALUE
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 
 
@@ -62,9 +63,11 @@ class Console:
             for text in problems.first:
                 print(f"  {text}", file=sys.stderr, flush=True)
         if problems.dropped_literals:
+            self.note(f"{problems.dropped_literals:,} triples with literals left out (--literals values reads them)")
+        if problems.unusable_values:
             self.note(
-                f"{problems.dropped_literals:,} triples with literals left out (--literals keep makes entities of "
-                "them, but equal ones of both graphs are not yet evidence)"
+                f"{problems.unusable_values:,} values left out: blank, of an unknown type, or of more than "
+                f"{LONGEST_VALUE:,} bytes"
             )
 
     def result(self, facts: dict[str, Any], text: str) -> None:

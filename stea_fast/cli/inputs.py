@@ -13,23 +13,42 @@ from stea_fast.alignment.api import Alignment
 from stea_fast.alignment.link_table import STATUSES
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.outputs import check_checkpoint, check_files
-from stea_fast.data.files import graph_of, known_links
+from stea_fast.data.files import graph_of, known_links, name_index
 from stea_fast.data.graph import KG
+from stea_fast.data.labels import Labels
+from stea_fast.data.name_files import read_name_file
+from stea_fast.data.naming import labels_of_pair
+from stea_fast.data.pair import Pair
+from stea_fast.data.value_files import with_values_of
 from stea_fast.formats.links import read_link_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, link_format_of
 from stea_fast.formats.triples import FORMATS, LITERALS, Problems, read_triples
 
 
-def add_graph_options(parser: argparse.ArgumentParser) -> None:
-    """How graphs are read."""
+def add_graph_options(parser: argparse.ArgumentParser, literals: str = "values") -> None:
+    """How graphs are read; `literals` is the default of --literals."""
     group = parser.add_argument_group("reading")
     group.add_argument("--format1", choices=FORMATS, help="format of the first graph (default: by its suffix)")
     group.add_argument("--format2", choices=FORMATS, help="format of the second graph")
     group.add_argument(
-        "--literals", choices=LITERALS, default="drop",
-        help="of RDF: leave out (default), or keep as entities; equal literals of both graphs are not yet evidence",
+        "--literals", choices=LITERALS, default=literals,
+        help="literals as values of their entities, left out, or kept as entities (default: %(default)s)",
     )  # fmt: skip
     group.add_argument("--strict", action="store_true", help="stop at the first malformed line or unknown entity")
+
+
+def add_value_options(parser: argparse.ArgumentParser) -> None:
+    """Names and values that are not in the files of the graphs."""
+    group = parser.add_argument_group("names and values")
+    for side, which in ((1, "first"), (2, "second")):
+        group.add_argument(
+            f"--names{side}", type=Path, metavar="FILE", help=f"names of the {which} graph: id, tab, name in every line"
+        )
+    for side, which in ((1, "first"), (2, "second")):
+        group.add_argument(
+            f"--values{side}", type=Path, metavar="FILE",
+            help=f"values of the {which} graph: a table with a row for every entity, or of entity, attribute and value",
+        )  # fmt: skip
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +87,7 @@ def check_outputs(arguments: argparse.Namespace, read: Iterable[Path | None]) ->
 def read_graphs(arguments: argparse.Namespace, console: Console) -> tuple[KG, KG]:
     """Both graphs, each numbered in a random order of its own (see `read_pair`)."""
     if arguments.literals == "keep":
-        console.note("literals are entities like all others: that two of them are equal is not yet evidence")
+        console.note("literals are entities like all others: that two of them are equal is no evidence")
     return tuple(  # type: ignore[return-value]
         _read_graph(path, kind, side, arguments, console)
         for side, (path, kind) in enumerate(
@@ -81,8 +100,29 @@ def _read_graph(path: Path, kind: str | None, side: int, arguments: argparse.Nam
     table = read_triples(path, format=kind, literals=arguments.literals, strict=arguments.strict)
     console.problems(table.problems, f"malformed lines of {path}")
     kg = graph_of(table, [getattr(arguments, "seed", 0), side])
+    values: Path | None = getattr(arguments, f"values{side}", None)
+    if values is not None:
+        problems = Problems(arguments.strict)
+        kg = with_values_of(kg, values, problems)
+        console.problems(problems, f"rows of {values}")
     console.note(f"{path}: {kg}")
     return kg
+
+
+def read_names(
+    arguments: argparse.Namespace, graphs: tuple[KG, KG], console: Console
+) -> tuple[Labels | None, Labels | None]:
+    """The names of --names1 and --names2, None where there is no such file."""
+
+    def read(path: Path | None, kg: KG) -> Labels | None:
+        if path is None:
+            return None
+        problems = Problems(arguments.strict)
+        labels = read_name_file(path, name_index(kg), kg.num_entities, problems)
+        console.problems(problems, f"lines of {path}")
+        return labels
+
+    return read(arguments.names1, graphs[0]), read(arguments.names2, graphs[1])
 
 
 def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:

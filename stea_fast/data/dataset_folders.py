@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,18 @@ from stea_fast._util import validate
 from stea_fast._util.ids import positions
 from stea_fast._util.sparse import distinct
 from stea_fast.data import splits
+from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph import KG
+from stea_fast.data.labels import Labels
+from stea_fast.data.name_files import read_name_file
 from stea_fast.data.pair import Pair
 from stea_fast.data.raw_folder import PARTS, LinkFile, RawGraph, RawPair, read_folder
 from stea_fast.data.sealed import SealedLinks
+from stea_fast.formats.attribute_table import AttributeTable
 from stea_fast.formats.tab_separated import line_of_row
+from stea_fast.formats.triple_table import Problems
+
+logger = logging.getLogger("stea_fast")
 
 
 def load_pair(
@@ -25,19 +34,22 @@ def load_pair(
     *,
     permutation_seed: int | None = 0,
     fold: int = 1,
+    values: bool = True,
+    names: tuple[str | os.PathLike[str] | None, str | os.PathLike[str] | None] = (None, None),
 ) -> Pair:
     r"""Load two graphs and their links from a dataset folder; its format is recognised by its files.
 
     DBP15K, DWY100K, ContEA: `triples_1`, `triples_2` of ints; links in `ref_ent_ids` and `sup_ent_ids`, or else in
     `train_links`, `valid_links` and `test_links`; names in `ent_ids_*` and `rel_ids_*` if present.
     OpenEA: `rel_triples_1`, `rel_triples_2` and `ent_links` of names, and folds in `721_5fold`.
+    Either may have values in `attr_triples_1` and `attr_triples_2`: entity, attribute, value.
 
-    Entities are all that occur in triples, in `ent_ids_*` or in links. Links must be one-to-one; a repeated link counts
-    once.
+    Entities are all that occur in triples, in `ent_ids_*` or in links; values of others are left out. Links must be
+    one-to-one; a repeated link counts once.
 
     Args:
         folder: The folder with the files.
-        seed_fraction: The share of the links, in (0, 1], that become seeds; the others are for testing. None takes the
+        seed_fraction: The share of the links, in [0, 1], that become seeds; the others are for testing. None takes the
             published split: the fold of OpenEA, else `train_links`, `valid_links` and `test_links`, else `sup_ent_ids`
             to train and `ref_ent_ids` to test. A training link is never a test link, even where the files repeat it.
         split_seed: Which random split is taken; it does not depend on `permutation_seed`.
@@ -45,6 +57,9 @@ def load_pair(
             of the files: increasing ids, or first occurrence for OpenEA. In DBP15K that order leaks the alignment:
             whatever breaks a tie by id then reads the answer.
         fold: Which published fold of an OpenEA folder is taken, from 1.
+        values: Whether values are read where there are any.
+        names: A file of names for each graph, with an id of the folder, a tab and a name in every line, such as
+            `("translated_names_1", "translated_names_2")`; looked for in the folder first. None is for no file.
 
     Returns:
         The `Pair`, named after the folder.
@@ -71,13 +86,16 @@ def load_pair(
     split_seed = splits.check_seed(split_seed, "split_seed")
     if permutation_seed is not None:
         permutation_seed = splits.check_seed(permutation_seed, "permutation_seed")
-    raw = read_folder(folder, published=fraction is None, fold=validate.count(fold, "fold", minimum=1))
+    fold = validate.count(fold, "fold", minimum=1)
+    raw = read_folder(folder, published=fraction is None, fold=fold, values=values)
     links = _merge_links(raw)
     if fraction is None:
         rows = _published_rows(raw, links, folder)
     else:
         rows = dict(zip(("train", "test"), splits.split_rows(len(links), fraction, split_seed), strict=True))
-    return assemble(raw, links, rows, permutation_seed, folder.resolve().name)
+    pair = assemble(raw, links, rows, permutation_seed, folder.resolve().name)
+    names1, names2 = (_names_of(pair, side, folder, path) for side, path in enumerate(names))
+    return replace(pair, names1=names1, names2=names2)
 
 
 def assemble(
@@ -90,6 +108,17 @@ def assemble(
     train, valid, test = (links[rows.get(part, np.zeros(0, dtype=np.int64))] for part in PARTS)
     ids1, ids2 = orders if raw.integer_ids else (None, None)
     return Pair(kg1, kg2, SealedLinks(links), train, SealedLinks(test), valid, ids1, ids2, name)
+
+
+def _names_of(pair: Pair, side: int, folder: Path, path: str | os.PathLike[str] | None) -> Labels | None:
+    """The names of a file by the ids of the folder, for the entities as they are numbered now."""
+    if path is None:
+        return None
+    kg, ids = ((pair.kg1, pair.ids1), (pair.kg2, pair.ids2))[side]
+    listed = ids.tolist() if ids is not None else kg.entity_names or ()
+    index = {str(ident): entity for entity, ident in enumerate(listed)}
+    place = folder / path if (folder / path).exists() else Path(path)
+    return read_name_file(place, index, kg.num_entities, Problems(strict=True))
 
 
 def _merge_links(raw: RawPair) -> np.ndarray:
@@ -165,7 +194,24 @@ def _build_graph(graph: RawGraph, order: np.ndarray) -> KG:
         len(relations),
         entity_names=_names_in_order(graph.entity_names, order),
         relation_names=_names_in_order(graph.relation_names, relations),
+        attributes=_attributes_in_order(graph.attributes, order),
     )
+
+
+def _attributes_in_order(table: AttributeTable | None, order: np.ndarray) -> Attributes | None:
+    """The values of the entities of `order`, which holds their ids in the files; those of others are left out."""
+    if table is None:
+        return None
+    entity = table.statements[:, 0]
+    is_there = np.isin(entity, order)
+    if not is_there.all():
+        logger.warning(
+            "%s of %s values are of entities that are neither in triples nor in links, such as %s: they are left out",
+            f"{(~is_there).sum():,}", f"{len(entity):,}", entity[(~is_there).argmax()],
+        )  # fmt: skip
+    statements = table.statements[is_there]
+    statements[:, 0] = positions(statements[:, 0], order)
+    return Attributes.from_table(replace(table, statements=statements), len(order))
 
 
 def _names_in_order(names: dict[int, str] | None, ids: np.ndarray) -> list[str] | None:

@@ -11,8 +11,10 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast.data import splits
+from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph import KG
 from stea_fast.data.id_space import check_separate
+from stea_fast.data.name_files import Names, given_labels
 from stea_fast.data.pair import Pair
 from stea_fast.data.sealed import seal
 from stea_fast.formats.links import Link, read_link_rows
@@ -26,7 +28,7 @@ def read_graph(
     path: AnyPath,
     *,
     format: str | None = None,
-    literals: str = "drop",
+    literals: str = "values",
     strict: bool = False,
     permutation_seed: int | Sequence[int] | None = None,
 ) -> KG:
@@ -36,8 +38,8 @@ def read_graph(
         path: A file of N-Triples, Turtle, RDF/XML, TSV, CSV, Parquet or Arrow, also compressed by gzip or zstd.
         format: "nt", "ttl", "rdf", "tsv", "csv", "parquet" or "arrow"; the default, None, goes by the suffix of the
             file's name.
-        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals. Literals
-            of two graphs that are equal are not taken for links.
+        literals: "values" makes values (`kg.attributes`) of literals: the objects of RDF, and tails of tables that are
+            spelt like them; "keep" makes entities of them, and "drop" leaves those of RDF out.
         strict: Whether a malformed line is an error; otherwise it is left out.
         permutation_seed: The seed of a random order in which entities are numbered; the default, None, keeps the order
             of the file.
@@ -68,7 +70,10 @@ def graph_of(table: TripleTable, permutation_seed: int | Sequence[int] | None = 
     new_of_old = np.argsort(old_of_new)
     head, relation, tail = table.triples.T
     triples = np.stack([new_of_old[head], relation, new_of_old[tail]], axis=1)
-    return KG.from_table(replace(table, triples=triples, entities=table.entities.take(old_of_new)))
+    kg = KG.from_table(replace(table, triples=triples, entities=table.entities.take(old_of_new), attributes=None))
+    if table.attributes is None:
+        return kg
+    return kg.with_attributes(Attributes.from_table(table.attributes, kg.num_entities).take(old_of_new))
 
 
 def read_links(path: AnyPath, kg1: KG, kg2: KG, *, format: str | None = None, strict: bool = False) -> np.ndarray:
@@ -140,7 +145,15 @@ def name_index(kg: KG) -> dict[str, int]:
     return {name: entity for entity, name in enumerate(names)}
 
 
-def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name: str = "") -> Pair:
+def make_pair(
+    kg1: KG,
+    kg2: KG,
+    seeds: ArrayLike,
+    *,
+    test: ArrayLike = (),
+    name: str = "",
+    names: tuple[Names | None, Names | None] = (None, None),
+) -> Pair:
     """Put two graphs and known links together as a `Pair`.
 
     Args:
@@ -149,6 +162,8 @@ def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name:
         seeds: Known links, int (m, 2) of entity ids, one-to-one.
         test: True links that only serve to judge the result, int (m, 2); none by default.
         name: A name for the pair.
+        names: Names of the entities of each graph, for those who align by names: a file with an id, a tab and a name in
+            every line, a name for every entity, `Labels`, or None for what the graph itself says.
 
     Returns:
         The `Pair`, whose test links are sealed.
@@ -171,7 +186,14 @@ def make_pair(kg1: KG, kg2: KG, seeds: ArrayLike, *, test: ArrayLike = (), name:
     check_separate(kg1, kg2, train)
     judged = validate.links(test, "test", kg1.num_entities, kg2.num_entities)
     links = seal(np.concatenate([train, judged]))
-    return Pair(kg1, kg2, links, train, seal(judged), np.zeros((0, 2), dtype=np.int64), name=name)
+    names1, names2 = (
+        given_labels(given, f"names[{side}]", name_index(kg), kg.num_entities, Problems())
+        if given is not None
+        else None
+        for side, (kg, given) in enumerate(zip((kg1, kg2), names, strict=True))
+    )
+    valid = np.zeros((0, 2), dtype=np.int64)
+    return Pair(kg1, kg2, links, train, seal(judged), valid, name=name, names1=names1, names2=names2)
 
 
 def read_pair(
@@ -179,9 +201,10 @@ def read_pair(
     target: AnyPath,
     seeds: AnyPath,
     *,
-    literals: str = "drop",
+    literals: str = "values",
     strict: bool = False,
     permutation_seed: int = 0,
+    names: tuple[AnyPath | None, AnyPath | None] = (None, None),
 ) -> Pair:
     r"""Read two files of triples and a file of known links as a `Pair` without test links.
 
@@ -189,11 +212,13 @@ def read_pair(
         source: The file of the first graph, in any format that `read_graph` reads.
         target: The file of the second graph.
         seeds: A file of known links by name: TSV or CSV with two columns, or any format of links that is written.
-        literals: "drop" leaves out RDF triples whose object is a literal, "keep" makes entities of literals. Literals
-            of two graphs that are equal are not taken for links.
+        literals: "values" makes values (`kg.attributes`) of literals: the objects of RDF, and tails of tables that are
+            spelt like them; "keep" makes entities of them, and "drop" leaves those of RDF out.
         strict: Whether malformed lines and unknown entities are errors; otherwise they are left out.
         permutation_seed: The seed of the random order in which each graph's entities are numbered. Files often list
             both graphs in the same order, and whatever breaks a tie by id would then read the answer.
+        names: A file of names for each graph, with an id, a tab and a name in every line; None for what the graph
+            itself says.
 
     Returns:
         The `Pair`, whose seeds are `pair.train`.
@@ -219,4 +244,4 @@ def read_pair(
         for side, path in enumerate((source, target))
     )
     name = f"{Path(source).name} {Path(target).name}"
-    return make_pair(kg1, kg2, read_links(seeds, kg1, kg2, strict=strict), name=name)
+    return make_pair(kg1, kg2, read_links(seeds, kg1, kg2, strict=strict), name=name, names=names)

@@ -14,6 +14,8 @@ from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
 from stea_fast.data import graph_saving, graph_store
 from stea_fast.data.adjacency import functionality, inverse_closure
+from stea_fast.data.attributes import Attributes
+from stea_fast.data.graph_arguments import checked_attributes, packed_names, size_of
 from stea_fast.data.interop import FromOtherLibraries
 from stea_fast.name_table import NameTable
 from stea_fast.types import ArrayLike
@@ -54,6 +56,7 @@ class KG(FromOtherLibraries):
         num_relations: The number R of relations; the default, None, takes the largest id + 1.
         entity_names: A name for every entity, shown in explanations and files; the default, None, shows ids.
         relation_names: A name for every relation, shown in explanations and files; the default, None, shows ids.
+        attributes: The values of the entities, such as names and dates; the default, None, is for none.
 
     Attributes:
         indptr: The start of every entity's edges, int64 [num_entities + 1].
@@ -62,8 +65,9 @@ class KG(FromOtherLibraries):
             r, float32 [2R].
 
     Raises:
-        ValueError: An id is negative or beyond its number, or there is not one name for each id.
-        TypeError: The triples are not integers, or the names are not strings.
+        ValueError: An id is negative or beyond its number, there is not one name for each id, or the attributes are of
+            another number of entities.
+        TypeError: The triples are not integers, the names are not strings, or the attributes are no `Attributes`.
 
     Example:
         >>> import stea_fast as sf
@@ -75,7 +79,7 @@ class KG(FromOtherLibraries):
     """
 
     __slots__ = (
-        "__weakref__", "device_graph", "edges", "entity_names", "functionality", "indptr", "num_entities",
+        "__weakref__", "attributes", "device_graph", "edges", "entity_names", "functionality", "indptr", "num_entities",
         "num_relations", "relation_names",
     )  # fmt: skip
     indptr: np.ndarray
@@ -85,6 +89,7 @@ class KG(FromOtherLibraries):
     num_relations: int
     entity_names: NameTable | None
     relation_names: NameTable | None
+    attributes: Attributes | None
     device_graph: DeviceGraph | None
 
     def __init__(
@@ -95,18 +100,20 @@ class KG(FromOtherLibraries):
         *,
         entity_names: Iterable[str] | None = None,
         relation_names: Iterable[str] | None = None,
+        attributes: Attributes | None = None,
     ) -> None:
         array = validate.columns(triples, "triples", 3)
-        n = _size(array[:, [0, 2]], num_entities, "num_entities", "triples[:, [0, 2]]", "entities")
-        r = _size(array[:, 1], num_relations, "num_relations", "triples[:, 1]", "relations", validate.MAX_ID // 2)
+        n = size_of(array[:, [0, 2]], num_entities, "num_entities", "triples[:, [0, 2]]", "entities")
+        r = size_of(array[:, 1], num_relations, "num_relations", "triples[:, 1]", "relations", validate.MAX_ID // 2)
         indptr, edges = inverse_closure(array, n, r)
         self._set("num_entities", n)
         self._set("num_relations", r)
         self._set("indptr", freeze(indptr))
         self._set("edges", freeze(edges))
         self._set("functionality", freeze(functionality(indptr, edges, n, r)))
-        self._set("entity_names", _pack_names(entity_names, n, "entity_names"))
-        self._set("relation_names", _pack_names(relation_names, r, "relation_names"))
+        self._set("entity_names", packed_names(entity_names, n, "entity_names"))
+        self._set("relation_names", packed_names(relation_names, r, "relation_names"))
+        self._set("attributes", checked_attributes(attributes, n))
         self._set("device_graph", None)
 
     def _set(self, name: str, value: object) -> None:
@@ -124,6 +131,7 @@ class KG(FromOtherLibraries):
 
     def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
         self._set("device_graph", None)  # what is on a device stays there
+        self._set("attributes", None)  # a graph that was pickled before there were any has none
         for name, value in state[1].items():  # a copy or an unpickled graph: as immutable as the original
             self._set(name, freeze(value) if isinstance(value, np.ndarray) else value)
 
@@ -178,7 +186,7 @@ class KG(FromOtherLibraries):
         return np.stack([heads, self.relations[forward], self.neighbors[forward]], axis=1)
 
     def without(self, entities: ArrayLike) -> KG:
-        """Take the triples of some entities away; all ids and names stay, and these entities stand alone.
+        """Take the triples and values of some entities away; all ids and names stay, and these entities stand alone.
 
         Args:
             entities: The ids of the entities, int [m].
@@ -201,8 +209,32 @@ class KG(FromOtherLibraries):
         removed[ids] = True
         triples = self.triples
         kept = triples[~(removed[triples[:, 0]] | removed[triples[:, 2]])]
+        attributes = None if self.attributes is None else self.attributes.without(ids)
         names = {"entity_names": self.entity_names, "relation_names": self.relation_names}
-        return KG(kept, self.num_entities, self.num_relations, **names)
+        return KG(kept, self.num_entities, self.num_relations, **names, attributes=attributes)
+
+    def with_attributes(self, attributes: Attributes | None) -> KG:
+        """Give the graph other values.
+
+        Args:
+            attributes: The values of its entities; None takes them away.
+
+        Returns:
+            A `KG` that shares all other arrays with this one.
+
+        Raises:
+            ValueError: The attributes are of another number of entities.
+            TypeError: They are no `Attributes`.
+
+        Example:
+            >>> import stea_fast as sf
+            >>> kg = sf.KG([[0, 0, 1]])
+            >>> kg.with_attributes(sf.Attributes.from_statements([(0, "name", "Berlin")], kg.num_entities))
+            KG(2 entities, 1 relations, 1 triples, 1 values)
+        """
+        changed = copy.copy(self)
+        changed._set("attributes", checked_attributes(attributes, self.num_entities))
+        return changed
 
     def degree_stats(self) -> DegreeStats:
         """Summarise how many edges the entities have.
@@ -251,7 +283,9 @@ class KG(FromOtherLibraries):
         return label if relation < self.num_relations else f"{label}⁻"
 
     def __repr__(self) -> str:
-        return f"KG({self.num_entities:,} entities, {self.num_relations:,} relations, {self.num_triples:,} triples)"
+        values = "" if self.attributes is None else f", {len(self.attributes):,} values"
+        counts = f"{self.num_entities:,} entities, {self.num_relations:,} relations, {self.num_triples:,} triples"
+        return f"KG({counts}{values})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KG):
@@ -262,6 +296,7 @@ class KG(FromOtherLibraries):
             and np.array_equal(self.edges, other.edges)
             and self.entity_names == other.entity_names
             and self.relation_names == other.relation_names
+            and self.attributes == other.attributes
         )
 
     __hash__ = object.__hash__
@@ -300,35 +335,3 @@ class KG(FromOtherLibraries):
             kg._set(field.name, getattr(stored, field.name))
         kg._set("device_graph", None)
         return kg
-
-
-def _size(ids: np.ndarray, size: int | None, name: str, where: str, what: str, maximum: int = validate.MAX_ID) -> int:
-    if size is None:
-        if ids.size == 0:
-            raise ValueError(f"triples is empty: give {name}, or at least one triple")
-        validate.in_range(ids, where, maximum, what)
-        size = int(ids.max()) + 1
-    size = validate.count(size, name, minimum=1, maximum=maximum)
-    validate.in_range(ids, where, size, what)
-    return size
-
-
-def _pack_names(names: Iterable[str] | None, size: int, name: str) -> NameTable | None:
-    if names is None:
-        return None
-    table = NameTable.pack(_strings(names, name))
-    if len(table) != size:
-        raise ValueError(f"{name} must have one name for each of {size} ids, got {len(table)}")
-    return table
-
-
-def _strings(names: Iterable[str], name: str) -> Iterable[str]:
-    if isinstance(names, NameTable):
-        return names
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise TypeError(f"{name} must be a sequence of strings, got {type(names).__name__}")
-    listed = list(names)
-    others = [type(item).__name__ for item in listed if not isinstance(item, str)]
-    if others:
-        raise TypeError(f"{name} must hold strings, got {others[0]}")
-    return listed

@@ -11,6 +11,7 @@ import codecs
 import numpy as np
 
 from stea_fast._util.sparse import are_offsets, blocks
+from stea_fast.data.attributes import Attributes
 from stea_fast.name_table import NameTable
 
 
@@ -44,7 +45,7 @@ def _fault_of_edges(indptr: np.ndarray, edges: np.ndarray, num_entities: int, nu
         if relations.min() < 0 or relations.max() >= 2 * num_relations:
             return f"edges {begin} to {end} have relations that are not among the {2 * num_relations}"
         order = np.concatenate([[last], neighbors << 32 | relations])
-        if not ((order[1:] > order[:-1]) | _begins_entity(indptr, begin, end)).all():
+        if not _are_in_order(order, indptr, begin, end):
             return f"edges {begin} to {end} are not in order"
         last = order[-1]
         counts += np.bincount(relations, minlength=len(counts))
@@ -53,11 +54,16 @@ def _fault_of_edges(indptr: np.ndarray, edges: np.ndarray, num_entities: int, nu
     return None
 
 
+def _are_in_order(order: np.ndarray, indptr: np.ndarray, begin: int, end: int) -> bool:
+    """Whether the numbers of the items begin - 1 to end increase within every entity."""
+    return bool(((order[1:] > order[:-1]) | _begins_entity(indptr, begin, end)).all())
+
+
 def _begins_entity(indptr: np.ndarray, begin: int, end: int) -> np.ndarray:
-    """bool [end - begin]: which of these edges are the first of an entity."""
+    """bool [end - begin]: which of these edges or statements are the first of an entity."""
     first = np.zeros(end - begin, dtype=bool)
     low, high = np.searchsorted(indptr, [begin, end])
-    for start, stop in blocks(int(low), int(high)):  # entities without edges may be any number
+    for start, stop in blocks(int(low), int(high)):  # entities without any may be any number
         first[indptr[start:stop] - begin] = True
     return first
 
@@ -81,4 +87,60 @@ def fault_of_names(name: str, table: NameTable | None, size: int) -> str | None:
         starts = offsets[begin:end]
         if (text[starts[starts < len(text)]] >> 6 == 0b10).any():  # how the further bytes of a character begin
             return f"{name} must be divided between characters"
+    return None
+
+
+def fault_of_attributes(attributes: Attributes | None, num_entities: int) -> str | None:
+    """Of the attribute statements of a `KG`, if there are any, and of the values that they speak of."""
+    if attributes is None:
+        return None
+    indptr, attribute, value, pool = attributes.indptr, attributes.attribute, attributes.value, attributes.values
+    expected = (
+        ("indptr", indptr, np.int64), ("attribute", attribute, np.int32), ("value", value, np.int32),
+        ("datatype", pool.datatype, np.int16), ("language", pool.language, np.int16),
+    )  # fmt: skip
+    for name, array, dtype in expected:
+        if array.dtype != dtype or array.ndim != 1 or not array.flags.c_contiguous:
+            return f"{name} of the attributes must be a row of {np.dtype(dtype)}, and is {array.dtype} {array.shape}"
+    if len(attribute) != len(value) or not are_offsets(indptr, num_entities, len(value)):
+        return f"indptr of the attributes must divide {len(value)} statements among {num_entities} entities"
+    return _fault_of_pool(attributes) or _fault_of_statements(attributes)
+
+
+def _fault_of_pool(attributes: Attributes) -> str | None:
+    """Values in UTF-8, each with a datatype and a language that are there."""
+    pool = attributes.values
+    tables = {"attribute_names": attributes.attribute_names, "texts": pool.texts}
+    tables |= {"datatype_names": pool.datatype_names, "language_names": pool.language_names}
+    for name, table in tables.items():
+        if table.offsets.ndim != 1 or not len(table.offsets):
+            return f"{name} must be bytes and their offsets, and its offsets are {table.offsets.shape}"
+        fault = fault_of_names(name, table, len(table))
+        if fault is not None:
+            return fault
+    for name, ids in (("datatype", pool.datatype), ("language", pool.language)):
+        if len(ids) != len(pool):
+            return f"there must be one {name} for each of {len(pool)} values, and there are {len(ids)}"
+        kinds = len(tables[f"{name}_names"])
+        for begin, end in blocks(0, len(ids)):
+            part = ids[begin:end]
+            if part.min() < 0 or part.max() >= kinds:
+                return f"values {begin} to {end} have a {name} that is not among the {kinds}"
+    return None
+
+
+def _fault_of_statements(attributes: Attributes) -> str | None:
+    """In range, and increasing within every entity."""
+    num_attributes, num_values = len(attributes.attribute_names), len(attributes.values)
+    last = -1  # the statement before the block
+    for begin, end in blocks(0, len(attributes)):
+        attribute, value = (part[begin:end].astype(np.int64) for part in (attributes.attribute, attributes.value))
+        if attribute.min() < 0 or attribute.max() >= num_attributes:
+            return f"statements {begin} to {end} have attributes that are not among the {num_attributes}"
+        if value.min() < 0 or value.max() >= num_values:
+            return f"statements {begin} to {end} have values that are not among the {num_values}"
+        order = np.concatenate([[last], attribute << 32 | value])
+        if not _are_in_order(order, attributes.indptr, begin, end):
+            return f"statements {begin} to {end} are not in order"
+        last = order[-1]
     return None

@@ -19,18 +19,17 @@ import numpy as np
 from stea_fast._util import asides, atomic, disk, locks
 from stea_fast._util.checksums import Checksum
 from stea_fast.data.graph_store import (
-    ARRAYS,
     FORMAT,
     FORMAT_VERSION,
     HEADER,
-    NAMES,
+    PARTS,
+    VERSION_WITH_VALUES,
     StoredGraph,
     file_name,
     read_header,
 )
 
-_PARTS = (*ARRAYS, *(f"{name}.{part}" for name in NAMES for part in ("text", "offsets")))
-_ARRAY_FILE = re.compile(f"(?:{'|'.join(map(re.escape, _PARTS))})" + r"(?:\.[0-9]+)?\.npy")
+_ARRAY_FILE = re.compile(f"(?:{'|'.join(map(re.escape, PARTS))})" + r"(?:\.[0-9]+)?\.npy")
 
 
 def save(graph: StoredGraph, path: str | os.PathLike[str]) -> None:
@@ -74,13 +73,8 @@ def _save_over(graph: StoredGraph, folder: Path) -> None:
 
 def _write_arrays(graph: StoredGraph, folder: Path, generation: int) -> dict[str, Any]:
     """Write all arrays and return the header that makes them a graph."""
-    arrays = {name: getattr(graph, name) for name in ARRAYS}
-    for name in NAMES:
-        table = getattr(graph, name)
-        if table is not None:
-            arrays |= {f"{name}.text": table.text, f"{name}.offsets": table.offsets}
     checksums = {}
-    for name, array in arrays.items():
+    for name, array in graph.arrays().items():
         file = file_name(name, generation)
         with atomic.new_file(folder / file) as stream:
             summed = _Summed(stream)
@@ -88,7 +82,7 @@ def _write_arrays(graph: StoredGraph, folder: Path, generation: int) -> dict[str
         checksums[file] = str(summed.checksum)
     return {
         "format": FORMAT,
-        "version": FORMAT_VERSION,
+        "version": FORMAT_VERSION if graph.attributes is None else VERSION_WITH_VALUES,
         "num_entities": graph.num_entities,
         "num_relations": graph.num_relations,
         "generation": generation,
@@ -103,7 +97,7 @@ def _encoded(header: dict[str, Any]) -> bytes:
 def _remove_unnamed(folder: Path, header: dict[str, Any]) -> None:
     """Remove the arrays that a killed process left, or those of an older graph; other people's files stay."""
     asides.remove_leftovers(folder / HEADER)
-    named = set(header.get("checksums") or (file_name(part, 0) for part in _PARTS))
+    named = set(header.get("checksums") or (file_name(part, 0) for part in PARTS))
     for name in os.listdir(folder):
         if _ARRAY_FILE.fullmatch(name) and name not in named:
             with suppress(OSError):  # the graph is whole; the next save tries again

@@ -6,7 +6,8 @@ is saved over another its files carry the next generation in their names, and `e
     {"format": "stea-fast KG", "version": 2, "num_entities": 5, "num_relations": 2, "generation": 1,
      "checksums": {"indptr.1.npy": "crc32:…", "edges.1.npy": "crc32:…", …}}
 
-with a checksum for every file of the graph. Version 1 had no generations and no checksums.
+with a checksum for every file of the graph. Version 1 had no generations and no checksums. A graph with values has
+version 3 and a file for each part of its `Attributes`; without them it is what older versions of the package read.
 """
 
 from __future__ import annotations
@@ -22,15 +23,21 @@ import numpy as np
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
 from stea_fast._util.npy import read_npy
-from stea_fast.data.graph_checks import fault_of_arrays, fault_of_names
+from stea_fast.data.attributes import Attributes
+from stea_fast.data.graph_checks import fault_of_arrays, fault_of_attributes, fault_of_names
+from stea_fast.formats.value_pool import ValuePool
 from stea_fast.name_table import NameTable
 
 FORMAT = "stea-fast KG"
-FORMAT_VERSION = 2
-READABLE_VERSIONS = (1, FORMAT_VERSION)
+FORMAT_VERSION, VERSION_WITH_VALUES = 2, 3
+READABLE_VERSIONS = (1, FORMAT_VERSION, VERSION_WITH_VALUES)
 HEADER = "kg.json"
 ARRAYS = ("indptr", "edges", "functionality")
 NAMES = ("entity_names", "relation_names")
+# Of the attributes and of their values, each under the name that it has there.
+STATEMENT_ARRAYS = ("indptr", "attribute", "value")
+VALUE_ARRAYS = ("datatype", "language")
+VALUE_NAMES = ("texts", "datatype_names", "language_names")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +51,7 @@ class StoredGraph:
     functionality: np.ndarray
     entity_names: NameTable | None
     relation_names: NameTable | None
+    attributes: Attributes | None
 
     def fault(self) -> str | None:
         """What is wrong with the arrays, if anything: the kernels rely on them."""
@@ -51,7 +59,38 @@ class StoredGraph:
             fault_of_arrays(self.num_entities, self.num_relations, self.indptr, self.edges, self.functionality)
             or fault_of_names("entity_names", self.entity_names, self.num_entities)
             or fault_of_names("relation_names", self.relation_names, self.num_relations)
+            or fault_of_attributes(self.attributes, self.num_entities)
         )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays, under the names that their files have."""
+        found = {name: getattr(self, name) for name in ARRAYS}
+        tables = {name: getattr(self, name) for name in NAMES}
+        if self.attributes is not None:
+            pool = self.attributes.values
+            found |= {_in_attributes(name): getattr(self.attributes, name) for name in STATEMENT_ARRAYS}
+            found |= {_in_attributes(name): getattr(pool, name) for name in VALUE_ARRAYS}
+            tables |= {_in_attributes(name): getattr(pool, name) for name in VALUE_NAMES}
+            tables[_in_attributes("attribute_names")] = self.attributes.attribute_names
+        for name, table in tables.items():
+            if table is not None:
+                found |= {f"{name}.text": table.text, f"{name}.offsets": table.offsets}
+        return found
+
+
+def _in_attributes(name: str) -> str:
+    return f"attributes.{name}"
+
+
+PARTS = (
+    *ARRAYS,
+    *map(_in_attributes, (*STATEMENT_ARRAYS, *VALUE_ARRAYS)),
+    *(
+        f"{name}.{part}"
+        for name in (*NAMES, *map(_in_attributes, ("attribute_names", *VALUE_NAMES)))
+        for part in ("text", "offsets")
+    ),
+)
 
 
 def file_name(array: str, generation: int) -> str:
@@ -88,12 +127,24 @@ def _load(folder: Path, header: dict[str, Any], mmap: bool) -> StoredGraph:
     def read_names(name: str) -> NameTable | None:
         text = path_of(f"{name}.text")
         named = text.name in header["checksums"] if "checksums" in header else text.exists()
-        return NameTable(read(f"{name}.text"), read(f"{name}.offsets")) if named else None
+        return read_table(name) if named else None
+
+    def read_table(name: str) -> NameTable:
+        return NameTable(read(f"{name}.text"), read(f"{name}.offsets"))
+
+    def read_attributes() -> Attributes | None:
+        if header["version"] != VERSION_WITH_VALUES:
+            return None
+        parts = {name: read(_in_attributes(name)) for name in (*STATEMENT_ARRAYS, *VALUE_ARRAYS)}
+        tables = {name: read_table(_in_attributes(name)) for name in VALUE_NAMES}
+        pool = ValuePool(**tables, **{name: parts.pop(name) for name in VALUE_ARRAYS})  # type: ignore[arg-type]
+        names = read_table(_in_attributes("attribute_names"))
+        return Attributes(**parts, attribute_names=names, values=pool)
 
     indptr, edges, functionality = (read(name) for name in ARRAYS)
     entity_names, relation_names = (read_names(name) for name in NAMES)
     sizes = int(header["num_entities"]), int(header["num_relations"])
-    graph = StoredGraph(*sizes, indptr, edges, functionality, entity_names, relation_names)
+    graph = StoredGraph(*sizes, indptr, edges, functionality, entity_names, relation_names, read_attributes())
     fault = graph.fault()
     if fault is not None:
         raise ValueError(f"{folder} is damaged: {fault}")

@@ -7,6 +7,8 @@ both at once finds every entity itself, and a result would list entities that ar
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -14,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast.data import splits
+from stea_fast.data.attributes import Attributes
 from stea_fast.data.dataset_folders import assemble
 from stea_fast.data.graph import KG
 from stea_fast.data.pair import Pair
@@ -37,6 +40,7 @@ def split_id_space(
     test: ArrayLike = (),
     permutation_seed: int | None = 0,
     name: str = "",
+    attributes: Attributes | None = None,
 ) -> Pair:
     """Make a `Pair` of two graphs that number their entities in one id space, as many published programs do.
 
@@ -51,6 +55,7 @@ def split_id_space(
         permutation_seed: The seed of the random order in which each graph's entities are numbered. None keeps the
             order of the common ids, which in many datasets leaks the alignment.
         name: A name for the pair.
+        attributes: Values of the entities of both graphs in the common ids; the default, None, is for none.
 
     Returns:
         The `Pair`. Its `ids1` and `ids2` hold the common id of every entity, and result files have these ids. Rows of a
@@ -88,7 +93,14 @@ def split_id_space(
         permutation_seed = splits.check_seed(permutation_seed, "permutation_seed")
     rows = {"train": np.arange(len(train)), "test": np.arange(len(train), len(links))}
     raw = RawPair((graphs[0], graphs[1]), [], {}, integer_ids=True)
-    return assemble(raw, links, rows, permutation_seed, name)
+    pair = assemble(raw, links, rows, permutation_seed, name)
+    if attributes is None or pair.ids1 is None or pair.ids2 is None:
+        return pair
+    kg1, kg2 = (
+        pair.kg1.with_attributes(attributes.take(pair.ids1)),
+        pair.kg2.with_attributes(attributes.take(pair.ids2)),
+    )
+    return replace(pair, kg1=kg1, kg2=kg2)
 
 
 def are_in_one_space(kg1: KG, kg2: KG) -> bool:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
+from stea_fast.data.attributes import Attributes
+from stea_fast.formats.entity_tables import ValueSink, attribute_columns, entity_column
+from stea_fast.formats.literal_values import names_as_values, spell_literal
 from stea_fast.formats.tabular import HEADER
 from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
+from stea_fast.formats.triples import LITERALS
+from stea_fast.formats.value_pool import Value
 from stea_fast.name_table import NameTable
 
 if TYPE_CHECKING:
@@ -23,21 +30,24 @@ class FromOtherLibraries:
     __slots__ = ()
 
     @classmethod
-    def from_pandas(cls, frame: Any, columns: Sequence[Any] | None = None) -> Self:
+    def from_pandas(cls, frame: Any, columns: Sequence[Any] | None = None, *, entities: Any = None) -> Self:
         """Make a graph from a pandas DataFrame with a row for every triple.
 
         Args:
             frame: The DataFrame; its values become names.
             columns: The columns of head, relation and tail. The default, None, takes those called "head", "relation"
                 and "tail", or else the first three.
+            entities: A DataFrame with a row for every entity: a column called "id" or "entity", or else the first,
+                names it, and all others are attributes, with values where they are not missing. The default, None, is
+                for no values.
 
         Returns:
-            The graph, with names of entities and relations.
+            The graph, with names of entities and relations, and with values.
 
         Raises:
-            ValueError: A column is not there, or holds missing values.
+            ValueError: A column is not there, or one of names holds missing values.
         """
-        return cls.from_table(_table_from_pandas(frame, columns))
+        return cls.from_table(_table_from_pandas(frame, columns, entities))
 
     @classmethod
     def from_networkx(cls, graph: Any, relation: str = "relation") -> Self:
@@ -54,16 +64,16 @@ class FromOtherLibraries:
         return cls.from_table(_table_from_networkx(graph, relation))
 
     @classmethod
-    def from_rdflib(cls, graph: Any, literals: str = "drop") -> Self:
+    def from_rdflib(cls, graph: Any, literals: str = "values") -> Self:
         """Make a graph from an rdflib Graph.
 
         Args:
             graph: The rdflib Graph.
-            literals: "drop" leaves out triples whose object is a literal, "keep" makes entities of literals. Literals
-                of two graphs that are equal are not taken for links.
+            literals: "values" makes values (`kg.attributes`) of literals, "keep" makes entities of them, and "drop"
+                leaves them out.
 
         Returns:
-            The graph, with names of entities and relations.
+            The graph, with names of entities and relations, and with values.
 
         Raises:
             ValueError: The choice of `literals` is unknown.
@@ -106,13 +116,21 @@ class FromOtherLibraries:
             table: A `stea_fast.formats.triples.TripleTable`.
 
         Returns:
-            The graph, with names of entities and relations.
+            The graph, with names of entities and relations, and with values.
         """
-        names = {"entity_names": table.entities, "relation_names": table.relations}
-        return cls(table.triples, len(table.entities), len(table.relations), **names)  # type: ignore[call-arg]
+        attributes = None if table.attributes is None else Attributes.from_table(table.attributes, len(table.entities))
+        relations = table.relations if len(table.relations) else None  # a graph of nothing but values has none
+        return cls(  # type: ignore[call-arg]
+            table.triples,
+            len(table.entities),
+            max(len(table.relations), 1),
+            entity_names=table.entities,
+            relation_names=relations,
+            attributes=attributes,
+        )
 
 
-def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None) -> TripleTable:
+def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None, entities: Any) -> TripleTable:
     """A row per triple; columns head, relation, tail, those named, or the first three."""
     if columns is None:
         columns = HEADER if set(HEADER) <= set(frame.columns) else list(frame.columns)[:3]
@@ -123,7 +141,23 @@ def _table_from_pandas(frame: Any, columns: Sequence[Hashable] | None) -> Triple
         raise ValueError(f"the frame has no column {absent[0]!r}; it has {list(frame.columns)}")
     if frame[list(columns)].isna().any(axis=None):
         raise ValueError("the frame holds missing values: every head, relation and tail needs a name")
-    return _of_rows(zip(*(frame[column].tolist() for column in columns), strict=True))
+    rows = zip(*(frame[column].tolist() for column in columns), strict=True)
+    if entities is None:
+        return _of_rows(rows)
+    header = [str(column) for column in entities.columns]
+    place = entity_column(header)
+    names = entities.iloc[:, place]
+    if names.isna().any():
+        raise ValueError(f"the column {header[place]!r} of entities holds missing values: every entity needs a name")
+    names = [str(name) for name in names.tolist()]
+    table = _of_rows(rows, names)
+    sink = ValueSink(Path("entities"), {name: ident for ident, name in enumerate(table.entities)}, table.problems)
+    idents = [sink.entity(name) for name in names]
+    for column, attribute in attribute_columns(header, place, sink.path):
+        cells = entities.iloc[:, column]
+        for ident, cell, missing in zip(idents, cells.tolist(), cells.isna().tolist(), strict=True):
+            sink.add_cell(None if missing else ident, attribute, cell)
+    return replace(table, attributes=sink.build())
 
 
 def _table_from_networkx(graph: Any, relation: str) -> TripleTable:
@@ -137,7 +171,7 @@ def _table_from_networkx(graph: Any, relation: str) -> TripleTable:
 
 def _table_from_rdflib(graph: Any, literals: str) -> TripleTable:
     """The triples of an rdflib graph; a literal is written as in N-Triples."""
-    validate.choice(literals, "literals", ("drop", "keep"))
+    validate.choice(literals, "literals", LITERALS)
     problems = Problems()
     rows = []
     for triple in graph:
@@ -145,10 +179,13 @@ def _table_from_rdflib(graph: Any, literals: str) -> TripleTable:
             problems.dropped_literals += 1
         else:
             rows.append([_rdflib_name(term) for term in triple])
-    return _of_rows(sorted(rows), problems=problems)  # rdflib has no order of its own
+    table = _of_rows(sorted(rows), problems=problems)  # rdflib has no order of its own
+    return names_as_values(table, certain=True) if literals == "values" else table
 
 
 def _rdflib_name(term: Any) -> str:
+    if type(term).__name__ == "Literal":
+        return spell_literal(Value(str(term), str(term.datatype or ""), str(term.language or "").lower()))
     return str(term) if type(term).__name__ == "URIRef" else str(term.n3())
 
 

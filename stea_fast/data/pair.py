@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stea_fast.data.graph import KG
+from stea_fast.data.labels import Labels
 from stea_fast.data.sealed import SealedLinks, seal
 
 
@@ -26,6 +27,8 @@ class Pair:
         ids1: The original id of every source entity where the files had integer ids, else None.
         ids2: The original id of every target entity where the files had integer ids, else None.
         name: The name of the dataset.
+        names1: Names of the source entities that were given with the pair, else None; `labels_of_pair` finds others.
+        names2: Names of the target entities that were given with the pair, else None.
 
     Example:
         >>> import stea_fast as sf
@@ -43,6 +46,8 @@ class Pair:
     ids1: np.ndarray | None = None
     ids2: np.ndarray | None = None
     name: str = ""
+    names1: Labels | None = None
+    names2: Labels | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "links", seal(self.links))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from stea_fast.formats.attribute_table import AttributeTable
+from stea_fast.formats.statement_files import read_statements
 from stea_fast.formats.tab_separated import line_of_row, read_integers, read_names, read_strings
 
 PARTS = ("train", "valid", "test")
@@ -20,11 +22,13 @@ class RawGraph:
     Attributes:
         triples: int64 [n, 3]: head, relation, tail.
         entity_names, relation_names: names by id where the files give any.
+        attributes: values where the files give any; of entities that may not be in the graph.
     """
 
     triples: np.ndarray
     entity_names: dict[int, str] | None
     relation_names: dict[int, str] | None
+    attributes: AttributeTable | None = None
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,14 @@ class RawPair:
         return str(entity) if self.integer_ids or names is None else names[entity]
 
 
-def read_folder(folder: Path, published: bool, fold: int) -> RawPair:
-    """Recognise a folder by its files and read it; the published split only if asked for."""
+def read_folder(folder: Path, published: bool, fold: int, values: bool = True) -> RawPair:
+    """Recognise a folder by its files and read it; the published split and values only if asked for."""
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder")
     if _any_exists(folder, "triples_1", "triples_2"):
-        return _read_integer_folder(folder, published)
+        return _read_integer_folder(folder, published, values)
     if _any_exists(folder, "rel_triples_1", "rel_triples_2"):
-        return _read_openea_folder(folder, published, fold)
+        return _read_openea_folder(folder, published, fold, values)
     content = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
     raise ValueError(
         f"{folder} is not a known dataset: expected triples_1, triples_2 and ref_ent_ids or sup_ent_ids "
@@ -72,8 +76,8 @@ def read_folder(folder: Path, published: bool, fold: int) -> RawPair:
     )
 
 
-def _read_integer_folder(folder: Path, published: bool) -> RawPair:
-    graphs = (_read_integer_graph(folder, 1), _read_integer_graph(folder, 2))
+def _read_integer_folder(folder: Path, published: bool, values: bool) -> RawPair:
+    graphs = (_read_integer_graph(folder, 1, values), _read_integer_graph(folder, 2, values))
     whole, parts = _integer_link_paths(folder)
 
     def read(path: Path) -> LinkFile:
@@ -86,12 +90,13 @@ def _read_integer_folder(folder: Path, published: bool) -> RawPair:
     return RawPair(graphs, [read(path) for path in whole], split, integer_ids=True)
 
 
-def _read_integer_graph(folder: Path, number: int) -> RawGraph:
+def _read_integer_graph(folder: Path, number: int, values: bool) -> RawGraph:
     path, listing = folder / f"triples_{number}", folder / f"ent_ids_{number}"
     triples = _not_empty(read_integers(path, 3), path)
     entity_names = _names_if_any(listing)
     _check_listed(triples[:, [0, 2]], path, entity_names, listing)
-    return RawGraph(triples, entity_names, _names_if_any(folder / f"rel_ids_{number}"))
+    relation_names = _names_if_any(folder / f"rel_ids_{number}")
+    return RawGraph(triples, entity_names, relation_names, _values_if_any(folder, number, None) if values else None)
 
 
 def _integer_link_paths(folder: Path) -> tuple[list[Path], dict[str, Path]]:
@@ -106,7 +111,7 @@ def _integer_link_paths(folder: Path) -> tuple[list[Path], dict[str, Path]]:
     return whole, parts
 
 
-def _read_openea_folder(folder: Path, published: bool, fold: int) -> RawPair:
+def _read_openea_folder(folder: Path, published: bool, fold: int, values: bool) -> RawPair:
     entity_ids: tuple[dict[str, int], dict[str, int]] = ({}, {})
     facts = [_read_openea_triples(folder / f"rel_triples_{side + 1}", entity_ids[side]) for side in (0, 1)]
 
@@ -120,8 +125,8 @@ def _read_openea_folder(folder: Path, published: bool, fold: int) -> RawPair:
     if published and (folder / "721_5fold").is_dir():
         split = {part: read(folder / "721_5fold" / str(fold) / f"{part}_links") for part in PARTS}
     source, target = (
-        RawGraph(triples, _by_id(ids), relation_names)
-        for ids, (triples, relation_names) in zip(entity_ids, facts, strict=True)
+        RawGraph(triples, _by_id(ids), relation_names, _values_if_any(folder, number, ids) if values else None)
+        for number, (ids, (triples, relation_names)) in enumerate(zip(entity_ids, facts, strict=True), start=1)
     )
     return RawPair((source, target), links, split, integer_ids=False)
 
@@ -147,6 +152,11 @@ def _by_id(ids: dict[str, int]) -> dict[int, str]:
 
 def _names_if_any(path: Path) -> dict[int, str] | None:
     return read_names(path) if path.exists() else None
+
+
+def _values_if_any(folder: Path, number: int, ids: dict[str, int] | None) -> AttributeTable | None:
+    path = folder / f"attr_triples_{number}"
+    return read_statements(path, ids) if path.exists() else None
 
 
 def _any_exists(folder: Path, *names: str) -> bool:

@@ -15,20 +15,17 @@ def check_seed(value: int, name: str) -> int:
 
 
 def check_seed_fraction(value: float) -> float:
-    """A share of the links in (0, 1]."""
-    fraction = validate.number(value, "seed_fraction", minimum=0.0, maximum=1.0)
-    if fraction == 0.0:
-        raise ValueError("seed_fraction must be above 0: a split has at least one seed")
-    return fraction
+    """A share of the links in [0, 1]."""
+    return validate.number(value, "seed_fraction", minimum=0.0, maximum=1.0)
 
 
 def split_rows(num_links: int, seed_fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Shuffle the rows of a link table and cut them into seeds and test links.
 
     Returns:
-        Row numbers, int64: the first floor(num_links * seed_fraction), at least one, and the rest.
+        Row numbers, int64: the first floor(num_links * seed_fraction), at least one unless the share is 0, and the rest.
     """
     rows = np.random.default_rng(seed).permutation(num_links)
     # 100 * 0.29 is 28.999…: the margin keeps the floor from taking a seed away for a rounding error
-    num_seeds = max(1, int(np.floor(num_links * seed_fraction + 1e-9)))
+    num_seeds = max(int(seed_fraction > 0), int(np.floor(num_links * seed_fraction + 1e-9)))
     return rows[:num_seeds], rows[num_seeds:]

@@ -128,7 +128,7 @@ def synthetic_pair(
         overlap: The share of each graph's entities, in [0, 1], that have a counterpart; at least one has.
         edge_noise: The share of the shared edges, in [0, 1], that each graph loses, and again of random edges that it
             gains, independently of the other graph.
-        seed_fraction: The share of the links, in (0, 1], that become seeds; the others are for testing.
+        seed_fraction: The share of the links, in [0, 1], that become seeds; the others are for testing.
 
     Returns:
         The `Pair`. The same arguments always give the same pair.

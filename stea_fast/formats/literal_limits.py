@@ -1,7 +1,7 @@
 """Literals that would be too much for the RDF library: long ones, and those that entities of XML blow up.
 
-Where literals are left out their content does not matter, so that a long one is emptied on its way to the parser. Where
-they are kept it is an error: a parser holds a whole literal in memory, and that of Turtle ends at 16 MiB.
+Where literals are left out their content does not matter, and a long one is no value: it is emptied on its way to the
+parser. Where they are kept it is an error: a parser holds a whole literal in memory, and that of Turtle ends at 16 MiB.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from stea_fast.formats.streams import CHUNK
+from stea_fast.formats.value_pool import LONGEST_VALUE
 
-LONGEST_LITERAL = 1 << 18  # bytes; longer ones are emptied where literals are left out
+LONGEST_LITERAL = LONGEST_VALUE  # bytes; longer ones are emptied unless literals are kept
 LONGEST_KEPT = 1 << 24  # bytes; longer ones are an error where literals are kept
 LONGEST_ENTITY = 1 << 10  # bytes; entities stand for the namespaces of an ontology
 FREE_EXPANSION = 1 << 24  # bytes that entities may add to any file ...
@@ -157,18 +158,24 @@ class CheckedXml(_Filter):
         self._entities[entity[1]] = len(entity[2])
 
     def _without_long_text(self, chunk: bytes) -> bytes:
-        """Without what stands too far behind the last `<`; the end of character data stays."""
+        """Without what stands too far behind the last `<`; the end of character data stays.
+
+        What was passed on of such a text before is filled up, so that it is too long for a value and not taken for one.
+        """
         limit = LONGEST_KEPT if self.keep else LONGEST_LITERAL
         begin = chunk.find(b"<")
+        filling = b"x" * (LONGEST_VALUE + 1) if self._in_text <= limit else b""
         self._in_text += len(chunk) if begin < 0 else begin
         if self._in_text <= limit:
             if begin >= 0:
                 self._in_text = len(chunk) - chunk.rfind(b"<")
             return chunk
         if self.keep:
-            raise self._error(0, f"a literal of more than {limit:,} bytes; leave literals out ('drop')")
+            raise self._error(
+                0, f"a literal of more than {limit:,} bytes; leave long ones out ('values'), or all ('drop')"
+            )
         text = chunk if begin < 0 else chunk[:begin]
-        kept = b"\n" * text.count(b"\n") + (b"]]>" if text.rstrip().endswith(b"]]>") else b"")
+        kept = filling + b"\n" * text.count(b"\n") + (b"]]>" if text.rstrip().endswith(b"]]>") else b"")
         if begin < 0:
             return kept
         self._in_text = len(chunk) - chunk.rfind(b"<")

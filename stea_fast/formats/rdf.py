@@ -12,20 +12,27 @@ from stea_fast.formats import terms
 from stea_fast.formats.literal_limits import CheckedXml, TurtleWithoutLongLiterals
 from stea_fast.formats.streams import CHUNK, LONGEST_LINE, LongLine, line_chunks
 from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
+from stea_fast.formats.value_pool import LONGEST_VALUE
 
 _RDF_FORMATS = {"nt": "N_TRIPLES", "ttl": "TURTLE", "rdf": "RDF_XML"}
 _NOT_SIMPLE = (b'"', b"\r", b"\x0b", b"\x0c")  # literals, and what bytes.split() takes for a space but RDF does not
 # Web addresses of ordinary letters, one per line: certainly IRIs. For any other the library is asked.
 _ORDINARY = rb"<https?://[\w.-]+/(?:[\w.~:@!$&'()*+,;=/#-]|%[0-9A-Fa-f]{2})*>"
 _LITERAL_LINE = re.compile(rb"[ \t]*(?:<[^<>]*>|_:[^\s\"]+)[ \t]*<[^<>]*>[ \t]*\"")
-_TOO_LONG = "a literal of more than 16 MiB cannot be kept; leave literals out with literals='drop' (--literals drop)"
+_TOO_LONG = (
+    "a literal of more than 16 MiB cannot be kept; leave long ones out with literals='values' (--literals values), or "
+    "all of them with 'drop'"
+)
 _ORDINARY_IRIS = re.compile(rb"(?:" + _ORDINARY + rb"\n)*", re.ASCII)
 
 
 def read(stream: IO[bytes], path: Path, fmt: str, problems: Problems, *, literals: str) -> TripleTable:
-    """Triples of a stream; objects that are literals are kept as entities or left out."""
+    """Triples of a stream; objects that are literals are spelt as names ("values" and "keep") or left out ("drop").
+
+    Literals that are to be values may have any length: those that are too long for one are left out as well.
+    """
     builder = TableBuilder(problems)
-    parser = _Parser(builder, path, fmt, keep=literals == "keep")
+    parser = _Parser(builder, path, fmt, literals)
     if fmt != "nt":
         parser.parse(parser.checked(stream))
         return builder.build(terms.name_of_token)
@@ -90,8 +97,9 @@ def _is_blank_node(token: bytes) -> bool:
 class _Parser:
     """Feeds a builder with what pyoxigraph reads."""
 
-    def __init__(self, builder: TableBuilder, path: Path, fmt: str, *, keep: bool) -> None:
-        self.builder, self.path, self.fmt, self.keep = builder, path, fmt, keep
+    def __init__(self, builder: TableBuilder, path: Path, fmt: str, literals: str) -> None:
+        self.builder, self.path, self.fmt, self.literals = builder, path, fmt, literals
+        self.keep = literals == "keep"
 
     def checked(self, stream: IO[bytes]) -> IO[bytes]:
         """The stream without what the library cannot hold."""
@@ -104,7 +112,7 @@ class _Parser:
         if self.keep:
             raise ValueError(f"{self.path}:{number}: {_TOO_LONG}")
         if _LITERAL_LINE.match(line):
-            self.builder.problems.dropped_literals += 1
+            self._leave_out_literal()
         else:
             self.builder.problems.add(f"{self.path}:{number}", f"a line of more than {LONGEST_LINE:,} bytes")
 
@@ -126,15 +134,22 @@ class _Parser:
 
     def _add_all(self, quads: Iterator[Any], ox: Any) -> None:
         add, literal, triple = self.builder.add, ox.Literal, ox.Triple
+        drop, values = self.literals == "drop", self.literals == "values"
         for quad in quads:
             tail = quad.object
             kind = type(tail)
-            if kind is literal and not self.keep:
-                self.builder.problems.dropped_literals += 1
+            if kind is literal and (drop or (values and len(tail.value) > LONGEST_VALUE)):
+                self._leave_out_literal()
             elif kind is triple:
                 self.builder.problems.add(str(self.path), f"triples about triples are not supported: {quad}")
             else:
                 add(str(quad.subject).encode(), str(quad.predicate).encode(), str(tail).encode())
+
+    def _leave_out_literal(self) -> None:
+        if self.literals == "drop":
+            self.builder.problems.dropped_literals += 1
+        else:
+            self.builder.problems.unusable_values += 1
 
 
 def write(table: TripleTable, stream: IO[bytes], fmt: str) -> None:

@@ -63,7 +63,7 @@ def line_of_row(path: Path, row: int) -> int:
 def _read_integers_by_line(path: Path, width: int) -> np.ndarray:
     rows = []
     for number, line in _numbered_lines(path):
-        row = [_integer(field) for field in line.split("\t")]
+        row = [integer(field) for field in line.split("\t")]
         if len(row) != width or None in row:
             raise ValueError(f"{path}:{number}: expected {width} tab-separated integers, got {line!r:.100}")
         rows.append(row)
@@ -74,7 +74,7 @@ def _explain_names(path: Path) -> None:
     """Raise the error of the first line that `read_names` cannot take."""
     seen = set()
     for number, line in _numbered_lines(path):
-        ident = _integer(line.partition("\t")[0])
+        ident = integer(line.partition("\t")[0])
         if ident is None:
             raise ValueError(f"{path}:{number}: expected an integer id, a tab and a name, got {line!r:.100}")
         if ident in seen:
@@ -82,7 +82,7 @@ def _explain_names(path: Path) -> None:
         seen.add(ident)
 
 
-def _integer(text: str) -> int | None:
+def integer(text: str) -> int | None:
     """The integer that `text` spells, or None if it spells none of 64 signed bits."""
     try:
         value = int(text)

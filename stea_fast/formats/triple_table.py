@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stea_fast._util.printable import printable_line
+from stea_fast.formats.attribute_table import AttributeTable
 from stea_fast.name_table import NameTable
 
 Accept = Callable[[list[bytes], list[bytes]], bool]
@@ -30,12 +31,14 @@ class Problems:
         count: number of problems.
         first: the first few, each with file and line.
         dropped_literals: triples left out because their object is a literal; not a problem.
+        unusable_values: values left out because they are blank or very long; not a problem.
     """
 
     strict: bool = False
     count: int = 0
     first: list[str] = field(default_factory=list)
     dropped_literals: int = 0
+    unusable_values: int = 0
 
     def add(self, place: str, message: str) -> None:
         """Note a problem at file:line."""
@@ -56,12 +59,14 @@ class TripleTable:
         entities, relations: names by id. An IRI is its own name, a blank node is `_:label`, a literal is written as in
             N-Triples.
         problems: what was left out.
+        attributes: statements whose objects are values, if there are any.
     """
 
     triples: np.ndarray
     entities: NameTable
     relations: NameTable
     problems: Problems = field(default_factory=Problems)
+    attributes: AttributeTable | None = None
 
 
 class Vocabulary(dict[bytes, int]):

@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
-from stea_fast.refinement.pair_set import PairScoreCache, PairSet, best_of_rows, distinct
+from stea_fast.refinement.pair_set import PairSet, from_keys, padded
 from stea_fast.refinement.problem import Outcome, Problem
 from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 from stea_fast.refinement.workplace import Workplace, on_host
@@ -129,45 +129,53 @@ class JointRefinement:
         if not hasattr(self.kernels, "proposals"):
             raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
         self.shape = self.kg1.num_entities, self.kg2.num_entities
-        seeds = problem.seeds
-        self.open = tuple(_others(seeds[:, side], size) for side, size in enumerate(self.shape))
-        self.seed_keys = np.sort(seeds[:, 0] * self.shape[1] + seeds[:, 1])
-        self.scores = PairScoreCache(
-            prior.keys, prior.scores, lambda keys: prior.score(*np.divmod(keys, self.shape[1]))
-        )
-        self._set_pairs(prior.keys)
-        self.evidence, self.worth = np.zeros(len(self.pairs)), np.ones(len(self.pairs))
+        self.open = tuple(_others(problem.seeds[:, side], size) for side, size in enumerate(self.shape))
+        self.candidates = self._candidates()
+        self._set_pairs(self.candidates)
+        self.evidence, self.witnesses = np.zeros(len(self.pairs), np.float32), np.zeros(len(self.pairs), np.int32)
         # Not balanced: what the encoder's short lists leave out would be forced upon the rest.
         self._update_probabilities(balance=0)
+        self.matched = self._matched()
+
+    def _candidates(self) -> PairSet:
+        """What the encoder lists, without other pairs of seeds, and the seeds."""
+        keys, scores, num_columns = self.prior.keys, self.prior.scores, self.shape[1]
+        rows, columns = np.divmod(keys, num_columns)
+        listed = self.open[0][rows] & self.open[1][columns]
+        seeds = self.problem.seeds
+        seed_keys = seeds[:, 0] * num_columns + seeds[:, 1]
+        keys, first = np.unique(np.concatenate([keys[listed], seed_keys]), return_index=True)
+        scores = np.concatenate([scores[listed], self.prior.score(*seeds.T)])[first]
+        return from_keys(keys, scores, self.shape, self.kernels.pairs, self.threads)
 
     def run(self, sweeps: int) -> None:
         """Sweep until the matched pairs settle, at most this many times."""
         for self.sweeps in range(1, sweeps + 1):
-            before = self._matched_keys()
-            self._sweep()
-            after = self._matched_keys()
-            changed = 1.0 - len(np.intersect1d(before, after, assume_unique=True)) / max(len(after), 1)
+            changed = self._sweep()
             logger.debug("sweep %d of %d: %.1f %% of the matched pairs are new", self.sweeps, sweeps, 100 * changed)
             if changed <= MAX_CHANGE_WHEN_SETTLED:
                 break
 
-    def _sweep(self) -> None:
-        before = self.pairs.keys, self.probs
-        soft1, soft2 = self._beliefs()
+    def _sweep(self) -> float:
+        """One sweep; returns the share of the matched pairs that were not matched before."""
+        before, probs, matched = self.pairs, self.probs, self.matched
+        soft1, soft2 = self.pairs.beliefs(probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
         self.alignment = self._relations(soft1, soft2)
         strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
         if self.method.proposals:
-            self._set_pairs(np.concatenate([self.prior.keys, *self._proposed(strengths)]))
+            self._set_pairs(self.candidates.united(*self._proposed(strengths), before, self.prior.score))
         self.beliefs = soft1
-        padded, places = self.pairs.padded_columns()
-        evidence, witnesses = self.kernels.evidence_and_witnesses(
-            self.kg1, self.kg2, padded, soft1, strengths, forward=True, rows=(0, self.shape[0]),
-            n_threads=self.threads, witnesses=self.method.witnesses,
+        self.evidence, self.witnesses = self.kernels.evidence_of_pairs(
+            self.kg1, self.kg2, self.pairs.indptr, self.pairs.columns, soft1, strengths, n_threads=self.threads,
+            witnesses=self.method.witnesses,
         )  # fmt: skip
-        self.evidence = evidence[self.pairs.rows, places].astype(np.float64)
-        self.worth = np.where(witnesses[self.pairs.rows, places] == 1, self.method.lone_witness, 1.0)
         self._update_probabilities(self.method.balance)
-        self._damp(*before)
+        places = self.pairs.positions_in(before)
+        if self.method.damping:
+            self._damp(np.where(places >= 0, probs[places], 0.0))
+        self.matched = self._matched()
+        now = places[self.matched]
+        return 1.0 - np.count_nonzero(matched[now[now >= 0]]) / max(len(now), 1)
 
     def _relations(self, soft1: Beliefs, soft2: Beliefs) -> RelationAlignment:
         """The relation alignment of a sweep; in the first ones with what relations have in common at seeds."""
@@ -187,35 +195,26 @@ class JointRefinement:
         """What the relations of both graphs have in common at seeds."""
         return affinity_at_seeds(self.kg1, self.kg2, self.problem.seeds)
 
-    def _damp(self, keys: np.ndarray, probs: np.ndarray) -> None:
+    def _damp(self, before: np.ndarray) -> None:
         """Keep a share of the probabilities that pairs had before: what two rivals hold in turn does not swing."""
-        if not self.method.damping:
-            return
-        places = np.minimum(np.searchsorted(keys, self.pairs.keys), len(keys) - 1)
-        before = np.where(keys[places] == self.pairs.keys, probs[places], 0.0)
         mixed = (1.0 - self.method.damping) * self.probs + self.method.damping * before
         self.probs = np.where(self.is_seed, 1.0, mixed)
 
-    def _set_pairs(self, keys: np.ndarray) -> None:
-        """Make these pairs the set: with the seeds, without other pairs of seeds, the best of rows with too many."""
-        keys = distinct(keys)
-        rows, columns = np.divmod(keys, self.shape[1])
-        keys = keys[self.open[0][rows] & self.open[1][columns]]
-        rows = keys // self.shape[1]
-        if np.bincount(rows).max(initial=0) > MAX_PAIRS_PER_SOURCE:
-            keys = np.sort(keys[best_of_rows(rows, self.scores(keys), MAX_PAIRS_PER_SOURCE, self.shape[0])])
-        keys = distinct(np.concatenate([keys, self.seed_keys]))
-        self.pairs = PairSet(keys, self.shape)
-        self.is_seed = np.isin(keys, self.seed_keys, assume_unique=True)
-        self.logits = self.prior.beta * self.scores(keys)
+    def _set_pairs(self, pairs: PairSet) -> None:
+        """Make these pairs the set: of rows with too many the best, by the encoder's scores."""
+        self.pairs = pairs.with_best_of(self.open[0], MAX_PAIRS_PER_SOURCE)
+        self.is_seed = np.repeat(~self.open[0], np.diff(self.pairs.indptr))  # a seed's row holds nothing else
+        self.logits = self.prior.beta * self.pairs.scores
 
     def _update_probabilities(self, balance: int) -> None:
         """Compute T and p of every pair, with this many iterations of balancing."""
-        self.total = self.logits + self.method.evidence_weight * self.worth * self.evidence
-        sides = ((self.pairs.by_row, self.pairs.rows), (self.pairs.by_column, self.pairs.columns))
-        log_prob, tails = np.zeros(len(self.pairs)), []
-        for (grouping, group_of), log_all in zip(sides, self.prior.log_partition, strict=True):
-            whole, listed = (grouping.log_sum_exp(values, group_of) for values in (self.total, self.logits))
+        total = self.evidence * np.float64(self.method.evidence_weight)
+        if self.method.lone_witness != 1.0:
+            total[self.witnesses == 1] *= self.method.lone_witness
+        total += self.logits
+        wholes, tails = [], []
+        sums = self.pairs.log_sums(total), self.pairs.log_sums(self.logits)
+        for whole, listed, log_all in zip(*sums, self.prior.log_partition, strict=True):
             if log_all is None:
                 log_tail = np.log(UNKNOWN_TAIL) + listed
             else:
@@ -224,39 +223,25 @@ class JointRefinement:
                 whole = np.logaddexp(whole, log_tail)
             empty = np.full_like(whole, -np.inf)
             tails.append(np.exp(np.subtract(log_tail, whole, where=np.isfinite(whole), out=empty)))
-            log_prob += 0.5 * (self.total - whole[group_of])
-        probs = np.exp(np.minimum(log_prob, 0.0))
+            wholes.append(whole)
+        probs = self.pairs.joint_probabilities(total, tuple(wholes))
         self.support = np.where(self.is_seed, 1.0, probs)
-        self.probs = np.where(self.is_seed, 1.0, self.pairs.balanced(probs, tails, balance))
+        self.probs = np.where(self.is_seed, 1.0, self.pairs.balanced(probs, tuple(tails), balance))
 
     def _matched(self) -> np.ndarray:
         """bool [pairs]: those that are the best of both their sides."""
         return self.pairs.mutual_best(np.where(self.is_seed, np.inf, self.probs))
 
-    def _matched_keys(self) -> np.ndarray:
-        return self.pairs.keys[self._matched()]
-
-    def _beliefs(self) -> tuple[Beliefs, Beliefs]:
-        """The few most probable pairs of every entity, seen from both sides."""
-        kept = np.flatnonzero(self.probs > MIN_BELIEF)
-        rows, columns, probs = self.pairs.rows[kept], self.pairs.columns[kept], self.probs[kept]
-        sides = []
-        for own, other, size in ((rows, columns, self.shape[0]), (columns, rows, self.shape[1])):
-            best = best_of_rows(own, probs, MAX_BELIEFS_PER_ENTITY, size)
-            sides.append(from_pairs(own[best], other[best], probs[best], size))
-        return sides[0], sides[1]
-
-    def _proposed(self, strengths: Any) -> list[np.ndarray]:
-        """Keys of the pairs that matched neighbours propose, of either side."""
-        matched = self._matched()
-        rows, columns, probs = self.pairs.rows[matched], self.pairs.columns[matched], self.probs[matched]
+    def _proposed(self, strengths: Any) -> tuple[np.ndarray, np.ndarray]:
+        """int32 [n1, k] and [n2, k]: what matched neighbours propose for the entities of either side, -1 for none."""
+        rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
         n1, n2 = self.shape
         common: dict[str, Any] = {
             "k": self.method.proposals,
             "budget": MAX_EDGES_PER_PROPOSAL,
             "n_threads": self.threads,
+            "witnesses": self.method.witnesses,
         }
-        common["witnesses"] = self.method.witnesses
         forward, _ = self.kernels.proposals(
             self.kg1, self.kg2, from_pairs(rows, columns, probs, n1), strengths, *self.open, forward=True, rows=(0, n1),
             **common,
@@ -265,25 +250,23 @@ class JointRefinement:
             self.kg2, self.kg1, from_pairs(columns, rows, probs, n2), strengths, *self.open[::-1], forward=False,
             rows=(0, n2), **common,
         )  # fmt: skip
-        (i, a), (j, b) = np.nonzero(forward >= 0), np.nonzero(backward >= 0)
-        return [i * n2 + forward[i, a].astype(np.int64), backward[j, b].astype(np.int64) * n2 + j]
+        return forward, backward
 
     def forward(self, k: int) -> RefinedRanking:
         """The k best candidates of every source entity by p."""
-        return self._ranking(self.pairs.rows, self.pairs.columns, self.shape[0], k)
+        return self._ranking(self.pairs.best(self.probs, k)[0], self.pairs.columns, k)
 
     def backward(self, k: int) -> RefinedRanking:
         """The k best candidates of every target entity by p."""
-        return self._ranking(self.pairs.columns, self.pairs.rows, self.shape[1], k)
+        return self._ranking(self.pairs.best(self.probs, k)[1], self.pairs.rows, k)
 
-    def _ranking(self, own: np.ndarray, other: np.ndarray, size: int, k: int) -> RefinedRanking:
-        best = best_of_rows(own, self.probs, k, size)
+    def _ranking(self, best: tuple[np.ndarray, np.ndarray], other: np.ndarray, k: int) -> RefinedRanking:
+        places, positions = padded(best, k)
+        size = len(best[0]) - 1
         indices = np.full((size, k), -1, dtype=np.int32)
         probs, evidence, support = np.zeros((3, size, k), dtype=np.float32)
-        rows = own[best]
-        places = np.arange(len(best)) - np.searchsorted(rows, rows)
-        indices[rows, places], probs[rows, places] = other[best], self.probs[best]
-        evidence[rows, places], support[rows, places] = self.evidence[best], self.support[best]
+        indices[places], probs[places] = other[positions], self.probs[positions]
+        evidence[places], support[places] = self.evidence[positions], self.support[positions]
         return RefinedRanking(indices, probs, evidence, support)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stea_fast.clues.name_scores import NameScores
 from stea_fast.data.graph import KG
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.refinement.config import Joint
@@ -14,19 +15,31 @@ from stea_fast.types import Candidates, Ranking
 # Evidence stands alone here: it weighs more, one witness is not trusted fully, and damping keeps rivals from swinging.
 # Relations that meet at seeds help in every sweep, because from few seeds nothing else says which relations are alike.
 STRUCTURAL = Joint(evidence_weight=24.0, sweeps=24, lone_witness=0.5, damping=0.3, start_sweeps=24, beta=0.0)
+NAME_BETA = 15.0  # of similarities of names, which are cosines like those of encoders (`Schedule.beta`)
 
 
-def refine_by_structure(kg1: KG, kg2: KG, seeds: np.ndarray, *, k: int, sweeps: int = STRUCTURAL.sweeps) -> Refinement:
-    """Spread seeds over both graphs: matched neighbours propose every pair, and no encoder has a say.
+def refine_by_structure(
+    kg1: KG,
+    kg2: KG,
+    seeds: np.ndarray,
+    *,
+    k: int,
+    sweeps: int = STRUCTURAL.sweeps,
+    names: NameScores | None = None,
+) -> Refinement:
+    """Spread seeds over both graphs: matched neighbours propose pairs, and no encoder has a say.
 
     Args:
         kg1, kg2: the graphs.
         seeds: int64 [m, 2], what is taken for certain.
         k: how many candidates the rankings hold.
         sweeps: the largest number of sweeps.
+        names: how alike names are; None leaves them out.
     """
-    method = replace(STRUCTURAL, sweeps=sweeps)
-    return refine(_no_candidates(kg1, kg2, k), kg1, kg2, seeds=seeds, method=method)
+    if names is None:
+        return refine(_no_candidates(kg1, kg2, k), kg1, kg2, seeds=seeds, method=replace(STRUCTURAL, sweeps=sweeps))
+    method = replace(STRUCTURAL, sweeps=sweeps, beta=NAME_BETA)
+    return refine(names.candidates(k), kg1, kg2, seeds=seeds, method=method)
 
 
 def _no_candidates(kg1: KG, kg2: KG, k: int) -> Candidates:

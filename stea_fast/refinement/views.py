@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from stea_fast._util.arrays import like, to_numpy
-from stea_fast._util.sparse import offsets
+from stea_fast._util.sparse import best_of_rows, offsets
 from stea_fast.refinement.api import Refinement, ranking_like
-from stea_fast.refinement.pair_set import best_of_rows
 from stea_fast.refinement.selection import select
 from stea_fast.types import RefinedRanking
 

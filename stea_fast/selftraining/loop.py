@@ -15,6 +15,8 @@ import numpy as np
 
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import names_nearest
+from stea_fast.clues.name_scores import with_names
+from stea_fast.clues.types import Clues
 from stea_fast.data.id_space import check_separate
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
@@ -62,6 +64,8 @@ class SelfTraining:
         search: How candidates are searched; the default, None, takes the preset's.
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.
+        clues: What names say, from `find_clues`: their anchors count as seeds, so that no seed is needed, and the
+            similarity of names is added to that of the encoder. The default, None, uses graphs and seeds alone.
         device: The torch device of the encoder, such as "cpu" or "cuda".
         checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
@@ -95,6 +99,7 @@ class SelfTraining:
         search: SearchConfig | None = None,
         rounds: int | None = None,
         seed: int | None = None,
+        clues: Clues | None = None,
         device: str = "cpu",
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callable[[Round], object]] = (),
@@ -104,7 +109,11 @@ class SelfTraining:
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
         self.config = configured(preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed)
         self.method = self.config.method
-        self.seeds, self.held_out = _split(pair, self.config.validation, self.config.seed)
+        self.names = None if clues is None else clues.names
+        anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
+        self.anchors = anchors
+        self.certain = np.concatenate([pair.train, anchors])
+        self.seeds, self.held_out = _split(pair, anchors, self.config.validation, self.config.seed)
         own = encoder is not None and not isinstance(encoder, (str, EncoderConfig))
         self.encoder: Encoder = encoder if own else self._made(self.config.encoder, device)  # type: ignore[assignment]
         # The last round is the encoder's.
@@ -118,6 +127,8 @@ class SelfTraining:
         self.checkpoint = None
         if checkpoint is not None:
             settings = {**settings_of(self.config), "epochs": [self.first_epochs, self.round_epochs]}
+            if clues is not None:
+                settings["clues"] = clues.fingerprint
             self.checkpoint = Checkpoint(Path(checkpoint), pair, settings)
 
     def _made(self, encoder: EncoderConfig, device: str) -> Encoder:
@@ -140,7 +151,9 @@ class SelfTraining:
     def _run(self) -> SelfTrainingResult:
         state = State(Monitor(self.pair))
         if self.checkpoint is None or not self.checkpoint.exists():
-            self._train(state, self.seeds)
+            if self.names is not None and isinstance(self.method, Stea):
+                state.pairs = self._first_pairs(self.method)
+            self._train(state, np.concatenate([self.seeds, state.pairs]))
         elif (finished := self._resume(state)) is not None:
             return finished
         while True:
@@ -216,34 +229,47 @@ class SelfTraining:
         """The refinement, if there is one, and the selected pairs with their probability or score."""
         if isinstance(self.method, Stea):
             return self._refined(self.method, candidates, previous, number, last)
-        return None, *self.method.select_pairs(candidates, previous, self.pair.train)
+        return None, *self.method.select_pairs(candidates, previous, self.certain)
 
     def _refined(
         self, method: Stea, candidates: TopK, previous: np.ndarray, number: int, last: bool
     ) -> tuple[Refinement, np.ndarray, np.ndarray]:
         threshold = method.plan.threshold(number, last=last) if method.threshold is None else method.threshold
+        if self.names is not None:
+            candidates = with_names(candidates, self.names, self.config.search.k)
         out = refine(
-            candidates, self.pair.kg1, self.pair.kg2, seeds=self.pair.train, holdout=self.held_out,
+            candidates, self.pair.kg1, self.pair.kg2, seeds=self.certain, holdout=self.held_out,
             relations=oracle_relations(self.pair) if self._reads_test_links else None,
             method=method.plan.method(number, last=last), select=method.select, threshold=threshold,
         )  # fmt: skip
         structural = self._structural_view(previous) if method.two_views else None
         if structural is not None and last:
-            out = mean_of_views(out, structural, seeds=self.pair.train, strategy=method.select, threshold=threshold)
+            out = mean_of_views(out, structural, seeds=self.certain, strategy=method.select, threshold=threshold)
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
         if structural is not None and not last:
             pairs, probs = agreed_pairs(pairs, probs, structural, previous)
         if last and out.forward.support is not None:
             kept = _supported(out, pairs, threshold)
             pairs, probs = pairs[kept], probs[kept]
+        if last:  # anchors are results, not knowledge
+            pairs = np.concatenate([self.anchors, pairs])
+            probs = np.concatenate([np.ones(len(self.anchors), dtype=probs.dtype), probs])
         return out, pairs, probs
+
+    def _first_pairs(self, method: Stea) -> np.ndarray:
+        """Pairs to train on beside the seeds before there is an encoder: what names and structure agree on."""
+        found = self._structural_view(np.zeros((0, 2), dtype=np.int64))
+        threshold = method.plan.threshold(0, last=False) if method.threshold is None else method.threshold
+        sure = to_numpy(found.pair_probs, "pair_probs") > (threshold or 0.0)
+        return to_numpy(found.pairs, "pairs")[sure]
 
     def _structural_view(self, known: np.ndarray) -> Refinement:
         """What seeds and the pairs of the round before come to without the encoder."""
-        seeds = np.concatenate([self.pair.train, known])
+        seeds = np.concatenate([self.certain, known])
         # Pairs that are spread over the graphs already have a short way to go.
         sweeps = KNOWN_SWEEPS if len(known) else STRUCTURAL.sweeps
-        return refine_by_structure(self.pair.kg1, self.pair.kg2, seeds, k=self.config.search.k, sweeps=sweeps)
+        graphs = self.pair.kg1, self.pair.kg2
+        return refine_by_structure(*graphs, seeds, k=self.config.search.k, sweeps=sweeps, names=self.names)
 
 
 def _check_graphs(pair: Pair) -> None:
@@ -253,14 +279,16 @@ def _check_graphs(pair: Pair) -> None:
     check_separate(pair.kg1, pair.kg2, pair.train)
 
 
-def _split(pair: Pair, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Seeds to train on, and seeds held out for calibration."""
-    if len(pair.train) == 0:
-        raise ValueError("pair.train is empty: self-training needs at least one seed")
+def _split(pair: Pair, anchors: np.ndarray, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Seeds and anchors to train on, and seeds held out for calibration."""
+    if len(pair.train) + len(anchors) == 0:
+        raise ValueError(
+            "pair.train is empty, and there are no clues: self-training needs a seed, or names that both graphs share"
+        )
     count = int(validation * len(pair.train))
     order = np.random.default_rng(seed).permutation(len(pair.train))
     held_out = np.concatenate([pair.train[np.sort(order[:count])], pair.valid])
-    return pair.train[np.sort(order[count:])], held_out
+    return np.concatenate([pair.train[np.sort(order[count:])], anchors]), held_out
 
 
 def _supported(out: Refinement, pairs: np.ndarray, threshold: float | None) -> np.ndarray:

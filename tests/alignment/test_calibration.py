@@ -70,7 +70,7 @@ def test_held_out_seeds_take_no_part_in_the_run_that_is_judged(folds, runs):
     pair = sf.synthetic_pair(300, seed=0, seed_fraction=0.4)
     seen = []
 
-    def method(part: sf.Pair) -> sf.SelfTrainingResult:
+    def method(part: sf.Pair, clues: sf.Clues | None) -> sf.SelfTrainingResult:
         seen.append(part)
         return sf.SelfTraining(part, rounds=0, progress=False).run()
 
@@ -89,7 +89,7 @@ def test_held_out_seeds_take_no_part_in_the_run_that_is_judged(folds, runs):
 def test_without_held_out_seeds_the_prior_decides_and_says_so():
     pair = sf.synthetic_pair(200, seed=0)
     few = replace(pair, train=pair.train[:3])
-    calibrator = cross_fit(few, lambda part: pytest.fail("must not run"))
+    calibrator = cross_fit(few, lambda part, clues: pytest.fail("must not run"))
     assert calibrator.is_thin and "3 seeds are too few to hold any out" in calibrator.note
     assert link_model.shipped_prior().data in calibrator.note
     assert by_prior("no time").num_links == 0 and by_prior("no time").basis == "prior only"
@@ -103,7 +103,7 @@ def test_a_fifth_of_the_seeds_is_held_out_and_of_few_up_to_half(seeds, held_out)
 
 def test_a_thin_basis_is_named(caplog):
     pair = sf.synthetic_pair(200, seed=0, seed_fraction=0.2)
-    calibrator = cross_fit(pair, lambda part: sf.SelfTraining(part, rounds=0, progress=False).run())
+    calibrator = cross_fit(pair, lambda part, clues: sf.SelfTraining(part, rounds=0, progress=False).run())
     assert 0 < calibrator.num_links < THIN_BASIS and calibrator.is_thin
     assert "so few that a prior" in calibrator.note
     assert calibrator.basis == f"{calibrator.num_links} held-out seeds and a prior"

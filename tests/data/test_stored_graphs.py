@@ -10,6 +10,7 @@ import pytest
 
 import stea_fast as sf
 from stea_fast._util.npy import read_npy
+from stea_fast.formats.value_pool import Value
 
 TRIPLES = [[0, 0, 2], [1, 0, 2], [0, 0, 3], [3, 1, 3]]
 WRAPPING = (2**63 - 1, -(2**63), -1)  # behind 0, every difference is positive in 64 bits
@@ -19,6 +20,15 @@ WRAPPING = (2**63 - 1, -(2**63), -1)  # behind 0, every difference is positive i
 def saved(tmp_path):
     """A folder with a saved graph: five entities, two relations, eight edges."""
     kg = sf.KG(TRIPLES, 5, 2, entity_names=["Köln", "", "C", "D 🙂", "E"], relation_names=["in", "is"])
+    kg.save(tmp_path / "graph")
+    return tmp_path / "graph"
+
+
+@pytest.fixture
+def valued(tmp_path):
+    """A folder with a saved graph that has values: three entities, four statements, four values."""
+    statements = [(0, "name", Value("Köln", "", "de")), (0, "name", "Cologne"), (2, "born", 5), (2, "name", "🙂")]
+    kg = sf.KG(TRIPLES, 5, 2, attributes=sf.Attributes.from_statements(statements, 5))
     kg.save(tmp_path / "graph")
     return tmp_path / "graph"
 
@@ -77,6 +87,59 @@ def test_arrays_of_another_kind_are_refused(saved, file, change, message, mmap):
         sf.KG.load(saved, mmap=mmap)
 
 
+CRAFTED_VALUES = [
+    ("value", 1, 4, "values that are not among the 4"),
+    ("value", 1, -1, "values that are not among the 4"),
+    ("attribute", 0, 2, "attributes that are not among the 2"),
+    ("attribute", 0, -1, "attributes that are not among the 2"),
+    ("value", 1, 0, "statements 0 to 4 are not in order"),
+    ("attribute", 0, 1, "statements 0 to 4 are not in order"),
+    ("indptr", slice(1, 4), WRAPPING, "must divide 4 statements among 5 entities"),
+    ("indptr", -1, 3, "must divide 4 statements among 5 entities"),
+    ("datatype", 2, 2, "a datatype that is not among the 2"),
+    ("datatype", 2, -1, "a datatype that is not among the 2"),
+    ("language", 0, 9, "a language that is not among the 2"),
+    ("texts.text", 1, 0xFF, "texts must be UTF-8"),
+    ("texts.offsets", slice(1, 4), WRAPPING, "texts must be 4 pieces"),
+    ("attribute_names.offsets", -1, 99, "attribute_names must be 2 pieces"),
+    ("language_names.text", 0, 0x80, "language_names must be UTF-8"),
+    ("datatype_names.offsets", 1, 99, "datatype_names must be 2 pieces"),
+]
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize(("part", "place", "value", "message"), CRAFTED_VALUES)
+def test_crafted_values_are_refused_before_anybody_sees_them(valued, part, place, value, message, mmap):
+    file = f"attributes.{part}.npy"
+    np.save(valued / file, changed(valued, file, place, value))
+    with pytest.raises(ValueError, match=rf"graph is damaged: .*{message}"):
+        sf.KG.load(valued, mmap=mmap)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("value", lambda values: values.astype(np.int64), "value of the attributes must be a row of int32"),
+        ("attribute", lambda attributes: attributes[:-1], "must divide 4 statements"),
+        ("datatype", lambda kinds: kinds[:-1], "one datatype for each of 4 values"),
+        ("language", lambda kinds: kinds.reshape(2, 2), "language of the attributes must be a row of int16"),
+        ("language_names.offsets", lambda offsets: offsets[:0], "its offsets are"),
+        ("attribute_names.offsets", lambda offsets: np.array(3), "its offsets are"),
+        ("texts.offsets", lambda offsets: offsets[:-1], "texts must be 3 pieces"),
+    ],
+)
+def test_values_of_another_kind_are_refused(valued, part, change, message):
+    np.save(valued / f"attributes.{part}.npy", change(np.load(valued / f"attributes.{part}.npy")))
+    with pytest.raises(ValueError, match=message):
+        sf.KG.load(valued)
+
+
+def test_a_part_of_the_values_that_is_missing_is_named(valued):
+    (valued / "attributes.texts.text.npy").unlink()
+    with pytest.raises(ValueError, match=r"cannot read attributes\.texts\.text\.npy; the folder is damaged"):
+        sf.KG.load(valued)
+
+
 @pytest.mark.parametrize("size", [True, 0, -1, 2**31, 2**70, "5", 5.0, None])
 @pytest.mark.parametrize("name", ["num_entities", "num_relations"])
 def test_a_number_that_no_graph_has_is_refused(saved, name, size):
@@ -100,7 +163,9 @@ def test_an_order_that_only_a_later_block_breaks_is_found(tmp_path, mmap):
 
 def test_a_mapped_graph_is_checked_in_little_memory(tmp_path):
     rng = np.random.default_rng(0)
-    sf.KG(rng.integers([100_000, 5, 100_000], size=(600_000, 3)), 100_000, 5).save(tmp_path / "large")
+    kg = sf.KG(rng.integers([100_000, 5, 100_000], size=(600_000, 3)), 100_000, 5)
+    values = ((entity % 100_000, "name", f"value {entity}") for entity in range(300_000))
+    kg.with_attributes(sf.Attributes.from_statements(values, 100_000)).save(tmp_path / "large")
     tracemalloc.start()
     sf.KG.load(tmp_path / "large", mmap=True)
     peak = tracemalloc.get_traced_memory()[1]

@@ -152,7 +152,7 @@ def test_a_file_of_many_chunks_is_read_whole(tmp_path, monkeypatch):
         for i in range(200)
     ]
     lines[150] = "nonsense\n"
-    table = read_triples(write(tmp_path / "a.nt", "".join(lines)))
+    table = read_triples(write(tmp_path / "a.nt", "".join(lines)), literals="drop")
     assert len(table.triples) == 200 - 1 - 29
     assert table.problems.dropped_literals == 29
     assert table.problems.first[0].startswith(f"{tmp_path / 'a.nt'}:151: ")
@@ -169,7 +169,7 @@ def test_a_file_of_many_chunks_is_read_whole(tmp_path, monkeypatch):
 ])  # fmt: skip
 def test_literals_are_dropped_and_counted_unless_they_are_kept(tmp_path, name, text):
     path = write(tmp_path / name, text)
-    dropped, kept = read_triples(path), read_triples(path, literals="keep")
+    dropped, kept = read_triples(path, literals="drop"), read_triples(path, literals="keep")
     assert named(dropped) == {("http://a", "http://p", "http://b")}
     assert dropped.problems.dropped_literals == 1
     assert named(kept) == named(dropped) | {("http://a", "http://p", '"x"')}
@@ -214,9 +214,9 @@ def test_an_empty_graph_is_an_error(tmp_path, name):
         read_triples(write(tmp_path / name, ""))
 
 
-def test_a_graph_of_literals_only_says_how_to_keep_them(tmp_path):
-    with pytest.raises(ValueError, match="--literals keep"):
-        read_triples(write(tmp_path / "a.nt", '<http://a> <http://p> "x" .\n'))
+def test_a_graph_of_literals_only_says_how_to_read_them(tmp_path):
+    with pytest.raises(ValueError, match="--literals values"):
+        read_triples(write(tmp_path / "a.nt", '<http://a> <http://p> "x" .\n'), literals="drop")
 
 
 def test_a_file_of_another_format_is_refused_with_its_first_problem(tmp_path):

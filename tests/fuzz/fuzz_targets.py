@@ -11,21 +11,27 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from fuzz_mutations import Files
 
 from stea_fast._util.npy import read_npy
+from stea_fast.data.attributes import Attributes
 from stea_fast.data.dataset_folders import load_pair
 from stea_fast.data.files import graph_of, known_links, make_pair
 from stea_fast.data.graph import KG
+from stea_fast.data.name_files import read_name_file
+from stea_fast.data.naming import labels_of
+from stea_fast.data.value_files import with_values_of
 from stea_fast.formats.links import read_link_rows, write_link_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, LinkRow
 from stea_fast.formats.tab_separated import read_lines
+from stea_fast.formats.tabular import write_arrow
 from stea_fast.formats.triple_table import Problems, TableBuilder
-from stea_fast.formats.triples import FORMATS, TripleTable, read_triples, write_triples
+from stea_fast.formats.triples import FORMATS, LITERALS, TripleTable, read_triples, write_triples
+from stea_fast.formats.value_pool import Value
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.relations import align_relations
 from stea_fast.selftraining.checkpoint import Checkpoint
@@ -49,6 +55,11 @@ GRAPH = KG(
     entity_names=["http://e.org/Berlin", "http://e.org/Germany", "Köln", "http://zh.e.org/柏林", ""],
     relation_names=["in", "capital of", "位于"],
 )  # fmt: skip
+VALUED_GRAPH = GRAPH.with_attributes(
+    Attributes.from_statements(
+        [(0, "name", Value("Berlin", "", "de")), (0, "born", 1237), (2, "name", "Köln"), (4, "名字", "柏林 🙂")], 5
+    )
+)
 TURTLE = (
     b"@prefix e: <http://e.org/> .\n@base <http://b.org/> .\n"
     b'e:a a e:Type ; e:p <x>, _:b, [ e:q "long"@en ], (1 2.5 true) . # comment\n'
@@ -142,11 +153,12 @@ def _typed_tables(name: str) -> list[bytes]:
 
 
 def _read_graph(path: Path) -> None:
-    option = _choice(path, 4)
-    table = read_triples(path, literals=("drop", "keep")[option % 2], strict=option == 3)
-    if option == 0:
+    option = _choice(path, 6)
+    table = read_triples(path, literals=LITERALS[option % 3], strict=option == 5)
+    if option in (0, 3):
         kg = graph_of(table, permutation_seed=0)
         assert len(list(kg.entity_names or ())) == kg.num_entities
+        assert len(labels_of(kg).of(0)) >= 0
 
 
 def _graph_target(name: str) -> Target:
@@ -181,29 +193,66 @@ DBP15K = {
     "triples_1": b"0\t0\t1\n1\t1\t2\n", "triples_2": b"10\t0\t11\n11\t1\t12\n", "ref_ent_ids": b"0\t10\n1\t11\n",
     "sup_ent_ids": b"2\t12\n", "ent_ids_1": "0\tBerlin\n1\tKöln\n2\tx\n".encode(),
     "ent_ids_2": b"10\ta\n11\tb\n12\tc\n", "rel_ids_1": b"0\tin\n1\tof\n",
+    "attr_triples_1": b'0\tage\t5\n1\tn\t"x"@de\n', "names_2": b"10\tBerlin\n12\tK\xc3\xb6ln\n",
 }  # fmt: skip
 OPENEA = {
     "rel_triples_1": "Berlin\tin\tGermany\nKöln\tin\tGermany\n".encode(), "rel_triples_2": b"b\tp\tg\nk\tp\tg\n",
-    "ent_links": "Berlin\tb\nKöln\tk\nGermany\tg\n".encode(),
+    "ent_links": "Berlin\tb\nKöln\tk\nGermany\tg\n".encode(), "attr_triples_2": b"b\tname\tBerlin\tMitte\nk\tage\t7\n",
 }  # fmt: skip
 
 
 def _read_dataset(folder: Path) -> None:
     first = folder / ("ref_ent_ids" if (folder / "ref_ent_ids").exists() else "ent_links")
     fraction = None if first.exists() and _choice(first, 3) == 0 else 0.5
-    pair = load_pair(folder, fraction)
+    pair = load_pair(folder, fraction, names=(None, "names_2" if (folder / "names_2").exists() else None))
     assert len(pair.train) + len(pair.test) + len(pair.valid) <= len(pair.links)
 
 
 def _read_saved(folder: Path) -> None:
     """Whatever is loaded goes through the kernels: a graph that harms them must have been refused."""
     kg = KG.load(folder, mmap=_choice(folder / "edges.npy", 2) == 1 if (folder / "edges.npy").exists() else False)
+    if kg.attributes is not None:
+        assert sum(len(kg.attributes.of(entity)) for entity in range(kg.num_entities)) == len(kg.attributes)
+        assert len(labels_of(kg)) <= len(kg.attributes) + kg.num_entities
     names = [*(kg.entity_names or ()), *(kg.relation_names or ())]
     assert all(isinstance(name, str) for name in names)
     every = np.arange(kg.num_entities)
     beliefs = from_pairs(every, every[::-1], np.full(kg.num_entities, 0.5, np.float32), kg.num_entities)
     align_relations(kg, kg, beliefs, beliefs, n_threads=1)
     assert len(kg.triples) == kg.num_triples
+
+
+# --- values and names ---
+
+ENTITY_TABLE = {
+    "id": ["http://e.org/Berlin", "Köln", "nobody"], "name": ["Berlin", '"Köln"@de', None], "size": [1.5, None, 2.0],
+}  # fmt: skip
+
+
+def _value_seeds(name: str) -> list[Files]:
+    fmt = name.split(".")[1]
+    if fmt in ("parquet", "arrow"):
+
+        def write(path: Path) -> None:
+            with path.open("wb") as stream:
+                write_arrow(stream, fmt, ENTITY_TABLE)  # type: ignore[arg-type]
+
+        return [_written(name, write)]
+    tables = ("id\tname\tsize\nKöln\tKöln am Rhein\t5\n\t\t\n", 'Köln\tname\tx\nhttp://e.org/Germany\tname\t"y"\n')
+    if fmt == "csv":
+        tables = tuple(table.replace('"y"', '"""y"""').replace("\t", ",") for table in tables)
+    return [{name: table.encode()} for table in tables]
+
+
+def _read_values(path: Path) -> None:
+    kg = with_values_of(GRAPH, path, Problems(strict=_choice(path, 4) == 3))
+    assert kg.attributes is not None and len(list(kg.attributes.values)) == len(kg.attributes.values)
+
+
+def _read_names(path: Path) -> None:
+    index = {name: entity for entity, name in enumerate(GRAPH.entity_names or ())}
+    labels = read_name_file(path, index, GRAPH.num_entities, Problems(strict=_choice(path, 4) == 3))
+    assert len(list(labels.text)) == len(labels)
 
 
 @cache
@@ -238,6 +287,10 @@ def _read_array(path: Path) -> None:
     assert array.sum() is not None
 
 
+def _read_in(read: Callable[[Path], None], name: str, folder: Path) -> None:
+    read(folder / name)
+
+
 TARGETS = {
     target.name: target
     for target in (
@@ -245,7 +298,14 @@ TARGETS = {
         *(_link_target(kind if kind != "sssom" else "sssom.tsv") for kind in LINK_FORMATS),
         Target("dataset DBP15K", lambda: [DBP15K], _read_dataset),
         Target("dataset OpenEA", lambda: [OPENEA], _read_dataset),
-        Target("saved graph", lambda: [_written("graph", GRAPH.save)], _read_saved),
+        Target("saved graph", lambda: [_written("graph", kg.save) for kg in (GRAPH, VALUED_GRAPH)], _read_saved),
+        *(
+            Target(f"values v.{kind}", partial(_value_seeds, f"v.{kind}"), partial(_read_in, _read_values, f"v.{kind}"))
+            for kind in ("tsv", "csv", "parquet", "arrow")
+        ),
+        Target(
+            "entity names", lambda: [{"n.tsv": "Köln\tCologne\n".encode()}], partial(_read_in, _read_names, "n.tsv")
+        ),
         Target(
             "checkpoint",
             lambda: [_written("checkpoint.safetensors", _save_checkpoint)],

@@ -262,8 +262,7 @@ static void total(const EvidenceScratch& scratch, int64_t k, float* evidence) {
 }
 
 template <bool kDefaults, bool kByNeighbor>
-static void evidence_of_candidates(const EvidenceArgs& args, EvidenceScratch& scratch, int64_t place) {
-    const int64_t k = args.candidates.k;
+static void evidence_of_candidates(const EvidenceArgs& args, EvidenceScratch& scratch, int64_t place, int64_t k) {
     const int64_t padded = (k + kBlock - 1) / kBlock * kBlock;
     scratch.products.reserve(padded);
     scratch.taken_out.reserve(padded);
@@ -305,16 +304,17 @@ static void file_row(const EvidenceArgs& args, NeighborhoodScratch& scratch, int
 
 template <bool kByNeighbor>
 static void evidence_row_of(const EvidenceArgs& args, EvidenceScratch& scratch, int64_t row) {
-    const int64_t k = args.candidates.k;
-    const int64_t place = (row - args.rows.begin) * k;
+    const int64_t number = row - args.rows.begin;
+    const int64_t k = args.candidates.count(number);
+    const int64_t place = args.candidates.place(number);
     const int32_t* candidates = args.candidates.indices + place;
-    if (row + 1 < args.rows.end) prefetch_edges(args.target, candidates + k, k);
+    if (row + 1 < args.rows.end) prefetch_edges(args.target, candidates + k, args.candidates.count(number + 1));
     file_row<kByNeighbor>(args, scratch.neighborhood, row);
     find_hits(args.target, scratch.neighborhood, candidates, k);
     if (args.relations.has_defaults) {
-        evidence_of_candidates<true, kByNeighbor>(args, scratch, place);
+        evidence_of_candidates<true, kByNeighbor>(args, scratch, place, k);
     } else {
-        evidence_of_candidates<false, kByNeighbor>(args, scratch, place);
+        evidence_of_candidates<false, kByNeighbor>(args, scratch, place, k);
     }
     forget_row(scratch.neighborhood);
 }

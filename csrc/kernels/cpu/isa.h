@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "int8_tier.h"
 #include "tier.h"
 
 namespace stea {
@@ -17,5 +18,8 @@ const Tier& find_tier(const std::string& name);
 
 // Whether this CPU multiplies bfloat16 by instructions of its own.
 bool has_bfloat16();
+// The same for the kernels of the int8 search.
+std::vector<const Int8Tier*> usable_int8_tiers();
+const Int8Tier& find_int8_tier(const std::string& name);
 
 }  // namespace stea

@@ -59,42 +59,129 @@ static void follow_statement(const ProposalArgs& args, ProposalScratch& scratch,
     }
 }
 
-// Every target beyond the counterpart takes the strongest of what the facts [first, last) about one neighbour say.
-static void follow_witness(const ProposalArgs& args, ProposalScratch& scratch, const Edge* first, const Edge* last,
-                           int32_t counterpart, double weight) {
-    const Edge* const end = args.target.edges + args.target.indptr[counterpart + 1];
-    for (const Edge* back = args.target.edges + args.target.indptr[counterpart]; back < end;) {
+// The strongest of what the facts of a visit say together with an edge by this relation.
+static Support strongest_support(const ProposalArgs& args, const Visit& visit, Edge back) {
+    Support strongest{1.0, 0.0};
+    for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
+        const Support support = support_of(args, fact->relation, back, visit.weight);
+        strongest.product = support.product < strongest.product ? support.product : strongest.product;
+        strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
+    }
+    return strongest;
+}
+
+// The strongest of a run of edges that lead to one target; moves `back` behind the run.
+static Support support_of_run(const ProposalArgs& args, const Visit& visit, const Edge*& back, const Edge* end) {
+    const int32_t target = back->neighbor;
+    Support strongest{1.0, 0.0};
+    for (; back < end && back->neighbor == target; ++back) {
+        const Support support = strongest_support(args, visit, *back);
+        strongest.product = support.product < strongest.product ? support.product : strongest.product;
+        strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
+    }
+    return strongest;
+}
+
+// Every target beyond the counterpart takes the strongest of what the facts say; with kTouchedOnly, every target that
+// has support already. Beyond a hub nearly all edges have one relation: what it says is computed once.
+template <bool kTouchedOnly>
+static void follow_witness(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    const Edge* const end = args.target.edges + args.target.indptr[visit.counterpart + 1];
+    int32_t relation = -1;
+    Support of_relation{1.0, 0.0};
+    for (const Edge* back = args.target.edges + args.target.indptr[visit.counterpart]; back < end;) {
         const int32_t target = back->neighbor;
-        Support strongest{1.0, 0.0};
-        for (; back < end && back->neighbor == target; ++back) {
-            if (!args.open_targets[target]) continue;
-            for (const Edge* fact = first; fact < last; ++fact) {
-                const Support support = support_of(args, fact->relation, *back, weight);
-                strongest.product = support.product < strongest.product ? support.product : strongest.product;
-                strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
+        const bool is_run = back + 1 < end && back[1].neighbor == target;
+        if (!args.open_targets[target] || (kTouchedOnly && scratch.support.data[target].sum == 0.0)) {
+            while (back < end && back->neighbor == target) ++back;
+        } else if (is_run) {
+            add_support(scratch, target, support_of_run(args, visit, back, end));
+        } else {
+            if (back->relation != relation) {
+                relation = back->relation;
+                of_relation = strongest_support(args, visit, *back);
             }
+            add_support(scratch, target, of_relation);
+            ++back;
         }
-        add_support(scratch, target, strongest);
     }
 }
 
-// The facts [first, last) about one neighbour, in the way of the witnesses; one fact where those are statements.
-static void follow_neighbor(const ProposalArgs& args, ProposalScratch& scratch, const Edge* first, const Edge* last) {
+// The targets that can still be among the best take what the visit says; those of a hub are searched, not scanned.
+static void follow_contenders(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    constexpr int64_t kSearchCost = 16;  // of one binary search, in scanned edges
+    if (scratch.num_contenders * kSearchCost > visit.edges) return follow_witness<true>(args, scratch, visit);
+    const int64_t begin = args.target.indptr[visit.counterpart];
+    const int64_t end = args.target.indptr[visit.counterpart + 1];
+    for (int64_t i = 0; i < scratch.num_contenders; ++i) {
+        const int32_t target = scratch.contenders.data[i];
+        const int64_t found = lower_bound(args.target.edges, begin, end, target);
+        if (found == end || args.target.edges[found].neighbor != target) continue;
+        const Edge* back = args.target.edges + found;
+        add_support(scratch, target, support_of_run(args, visit, back, args.target.edges + end));
+    }
+}
+
+// What is less than the evidence of another target even as float32: evidence is below 700, and e^(700 * 2^-22)
+// < 1.0002.
+static inline bool is_beaten(double product, double by) { return product > by * 1.0002; }
+
+// The k-th smallest product of the given targets, of which there are at least k > 0.
+static double kth_product(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count) {
+    const int64_t k = args.k;
+    scratch.least_products.reserve(k);
+    double* least = scratch.least_products.data;  // increasing
+    for (int64_t i = 0; i < count; ++i) {
+        const double product = scratch.support.data[targets[i]].product;
+        int64_t place = i < k ? i : k;
+        if (place == k && product >= least[k - 1]) continue;
+        if (place == k) --place;
+        for (; place > 0 && least[place - 1] > product; --place) least[place] = least[place - 1];
+        least[place] = product;
+    }
+    return least[k - 1];
+}
+
+// Keeps, of the given targets, those that the visits to come can lead among the best k; false: a target that none of
+// the visits so far has reached could come among them as well.
+static bool find_contenders(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count,
+                            double least_factor) {
+    const double kth = kth_product(args, scratch, targets, count);
+    if (!is_beaten(least_factor, kth)) return false;
+    scratch.contenders.reserve(count);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const double product = scratch.support.data[targets[i]].product * least_factor;
+        if (!is_beaten(product, kth)) scratch.contenders.data[kept++] = targets[i];
+    }
+    scratch.num_contenders = kept;
+    return true;
+}
+
+// One visit, in the way of the witnesses; one fact where those are statements.
+static void follow(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    if (args.witnesses == Witnesses::kNeighbor) {
+        follow_witness<false>(args, scratch, visit);
+    } else {
+        follow_statement(args, scratch, visit.first->relation, visit.counterpart, visit.weight);
+    }
+}
+
+// Notes the visits to the counterparts of one neighbour, of which the facts [first, last) speak.
+static void plan_neighbor(const ProposalArgs& args, ProposalScratch& scratch, const Edge* first, const Edge* last) {
     const int64_t end = args.beliefs.indptr[first->neighbor + 1];
     for (int64_t b = args.beliefs.indptr[first->neighbor]; b < end; ++b) {
         const int32_t counterpart = args.beliefs.targets[b];
+        const int64_t edges = args.target.indptr[counterpart + 1] - args.target.indptr[counterpart];
         const auto weight = static_cast<double>(args.beliefs.weights[b]);
-        if (args.witnesses == Witnesses::kNeighbor) {
-            follow_witness(args, scratch, first, last, counterpart, weight);
-        } else {
-            follow_statement(args, scratch, first->relation, counterpart, weight);
-        }
+        scratch.visits.reserve(scratch.num_visits + 1);
+        scratch.visits.data[scratch.num_visits++] = Visit{first, last, counterpart, weight, edges, 1.0};
     }
 }
 
-// The facts about one neighbour have the same fan-out and stand beside each other: the order of the walk keeps them
-// together, and only the budget can part them.
-static void follow_facts(const ProposalArgs& args, ProposalScratch& scratch, const Edge* edges, int64_t degree) {
+// Notes all visits of a row in their order. The facts about one neighbour have the same fan-out and stand beside each
+// other: the order keeps them together, and only the budget can part them.
+static void plan_visits(const ProposalArgs& args, ProposalScratch& scratch, const Edge* edges, int64_t degree) {
     const bool by_neighbor = args.witnesses == Witnesses::kNeighbor;
     int64_t budget = args.budget;
     for (uint64_t lengths = count_fan_out(args, scratch, edges, degree); lengths != 0; lengths &= lengths - 1) {
@@ -105,11 +192,59 @@ static void follow_facts(const ProposalArgs& args, ProposalScratch& scratch, con
             if (bit_length(fan_out) != length) continue;
             while (by_neighbor && next < degree && edges[next].neighbor == edges[j].neighbor) ++next;
             const int64_t within = budget / fan_out < next - j ? budget / fan_out : next - j;
-            if (within > 0) follow_neighbor(args, scratch, edges + j, edges + j + within);
+            if (within > 0) plan_neighbor(args, scratch, edges + j, edges + j + within);
             if (within < next - j) return;
             budget -= within * fan_out;
         }
     }
+}
+
+// What this visit and all later ones can multiply into the product of one target, at least; returns the edges of all.
+static int64_t bound_visits(const ProposalArgs& args, ProposalScratch& scratch) {
+    int64_t edges = 0;
+    double least = 1.0;
+    for (int64_t v = scratch.num_visits - 1; v >= 0; --v) {
+        Visit& visit = scratch.visits.data[v];
+        double factor = 1.0;
+        for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
+            const Strength most = args.relations.strongest[fact->relation];
+            const double of_fact = clamped_factor(visit.weight * static_cast<double>(most.source)) *
+                                   clamped_factor(visit.weight * static_cast<double>(most.target));
+            factor = of_fact < factor ? of_fact : factor;
+        }
+        least *= factor;
+        visit.least_factor = least;
+        edges += visit.edges;
+    }
+    return edges;
+}
+
+// Follows the visits of a row until those that are left could not lead a new target among the best k; from then on only
+// targets that still can be among these are looked up. The others may lack support, but are never the best.
+static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
+    constexpr int64_t kFewEdges = 256;
+    const bool can_bound = args.witnesses == Witnesses::kNeighbor && !args.relations.has_defaults && args.k > 0;
+    int64_t left = can_bound ? bound_visits(args, scratch) : 0;
+    int64_t walked = 0;  // since the contenders were looked for
+    bool has_contenders = false;
+    for (int64_t v = 0; v < scratch.num_visits; ++v) {
+        const Visit& visit = scratch.visits.data[v];
+        const int64_t count = has_contenders ? scratch.num_contenders : scratch.num_touched;
+        if (left > kFewEdges && count >= args.k && count > 2 * args.k && 2 * walked >= count) {
+            const int32_t* targets = has_contenders ? scratch.contenders.data : scratch.touched.data;
+            has_contenders |= find_contenders(args, scratch, targets, count, visit.least_factor);
+            walked = 0;
+        }
+        if (has_contenders) {
+            follow_contenders(args, scratch, visit);
+        } else {
+            follow(args, scratch, visit);
+        }
+        walked += visit.edges;
+        left -= visit.edges;
+    }
+    if (!has_contenders) scratch.num_contenders = -1;
+    scratch.num_visits = 0;
 }
 
 // Evidence so small that the product has lost its digits is, to as many digits, the sum of the x.
@@ -118,37 +253,52 @@ static inline float evidence_of(const Support& support) {
     return static_cast<float>(support.sum < kSmall ? support.sum : -std::log(support.product));
 }
 
-// Inserts the touched targets into the row's list of the k best, and forgets them.
+// Inserts a target into the row's list of the k best.
+static void insert_best(const ProposalArgs& args, int32_t target, float value, int32_t* indices, float* evidence) {
+    int64_t place = args.k;
+    while (place > 0 && (value > evidence[place - 1] ||
+                         (value == evidence[place - 1] && (indices[place - 1] < 0 || target < indices[place - 1])))) {
+        --place;
+    }
+    if (place == args.k || value <= 0.0f) return;
+    for (int64_t c = args.k - 1; c > place; --c) {
+        indices[c] = indices[c - 1];
+        evidence[c] = evidence[c - 1];
+    }
+    indices[place] = target;
+    evidence[place] = value;
+}
+
+// Finds the k best of the contenders, or of all touched targets, and forgets these.
 static void keep_best(const ProposalArgs& args, ProposalScratch& scratch, int32_t* indices, float* evidence) {
     for (int64_t c = 0; c < args.k; ++c) {
         indices[c] = -1;
         evidence[c] = 0.0f;
     }
+    const bool is_settled = scratch.num_contenders >= 0;
+    const int32_t* targets = is_settled ? scratch.contenders.data : scratch.touched.data;
+    const int64_t count = is_settled ? scratch.num_contenders : scratch.num_touched;
+    double kth = 2.0;  // product of the last on the list, once that is full
+    for (int64_t t = 0; t < count; ++t) {
+        const Support& support = scratch.support.data[targets[t]];
+        if (is_beaten(support.product, kth)) continue;  // without a logarithm
+        insert_best(args, targets[t], evidence_of(support), indices, evidence);
+        if (args.k > 0 && indices[args.k - 1] >= 0) kth = scratch.support.data[indices[args.k - 1]].product;
+    }
     for (int64_t t = 0; t < scratch.num_touched; ++t) {
-        const int32_t target = scratch.touched.data[t];
-        const float value = evidence_of(scratch.support.data[target]);
-        scratch.support.data[target] = Support{1.0, 0.0};
-        int64_t place = args.k;
-        while (place > 0 &&
-               (value > evidence[place - 1] ||
-                (value == evidence[place - 1] && (indices[place - 1] < 0 || target < indices[place - 1])))) {
-            --place;
-        }
-        if (place == args.k || value <= 0.0f) continue;
-        for (int64_t c = args.k - 1; c > place; --c) {
-            indices[c] = indices[c - 1];
-            evidence[c] = evidence[c - 1];
-        }
-        indices[place] = target;
-        evidence[place] = value;
+        scratch.support.data[scratch.touched.data[t]] = Support{1.0, 0.0};
     }
     scratch.num_touched = 0;
+    scratch.num_contenders = -1;
 }
 
 void proposal_row(const ProposalArgs& args, ProposalScratch& scratch, int64_t row) {
     const Edge* edges = args.source.edges + args.source.indptr[row];
     const int64_t degree = args.source.indptr[row + 1] - args.source.indptr[row];
-    if (args.open_rows[row]) follow_facts(args, scratch, edges, degree);
+    if (args.open_rows[row]) {
+        plan_visits(args, scratch, edges, degree);
+        follow_visits(args, scratch);
+    }
     const int64_t place = (row - args.rows.begin) * args.k;
     keep_best(args, scratch, args.indices + place, args.evidence + place);
 }

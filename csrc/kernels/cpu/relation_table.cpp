@@ -170,6 +170,7 @@ StrengthOverlay overlay(const Pairs& rows, const Pairs& columns, bool has_defaul
     }
     out.relation_at.assign(places.end() + free + 1, -1);
     for (size_t row = 0; row < rows.num_rows(); ++row) out.relation_at[out.shift[row]] = static_cast<int32_t>(row);
+    out.strongest.assign(rows.num_rows(), Strength{0.0f, 0.0f});
     // Also what a row without the pair may read.
     out.slots.assign(out.relation_at.size() + columns.num_rows(), PairSlot{{0.0f, 0.0f}, -1, -1});
     for (size_t row = 0; row < rows.num_rows(); ++row) {
@@ -177,6 +178,8 @@ StrengthOverlay overlay(const Pairs& rows, const Pairs& columns, bool has_defaul
             const int32_t column = rows.columns[j];
             const size_t place = out.shift[row] + out.rank[static_cast<size_t>(column)];
             out.slots[place] = {rows.strengths[j], column, column};
+            out.strongest[row].source = std::max(out.strongest[row].source, rows.strengths[j].source);
+            out.strongest[row].target = std::max(out.strongest[row].target, rows.strengths[j].target);
         }
     }
     return out;
@@ -205,8 +208,8 @@ RelationTableView RelationTable::view(bool source_is_graph1) const {
     const StrengthOverlay& seen = source_is_graph1 ? from1_ : from2_;
     const std::vector<float>& source = source_is_graph1 ? default1_ : default2_;
     const std::vector<float>& target = source_is_graph1 ? default2_ : default1_;
-    return {seen.slots.data(), seen.shift.data(), seen.rank.data(), seen.relation_at.data(),
-            source.data(),     target.data(),     has_defaults_};
+    return {seen.slots.data(), seen.shift.data(), seen.rank.data(),      seen.relation_at.data(),
+            source.data(),     target.data(),     seen.strongest.data(), has_defaults_};
 }
 
 }  // namespace stea

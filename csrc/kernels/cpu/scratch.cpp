@@ -33,6 +33,7 @@ template struct Buffer<Node>;
 template struct Buffer<BlockHead>;
 template struct Buffer<Hit>;
 template struct Buffer<Support>;
+template struct Buffer<Visit>;
 
 Numbering::Numbering(int64_t range) {
     number_of.reserve(range);

@@ -57,6 +57,16 @@ struct Support {
     double sum;  // 0 = nothing
 };
 
+// A walk from a row over the counterpart of one neighbour to the targets beyond.
+struct Visit {
+    const Edge* first;  // facts [first, last) about the neighbour
+    const Edge* last;
+    int32_t counterpart;
+    double weight;        // w(n, n')
+    int64_t edges;        // of the counterpart
+    double least_factor;  // what this visit and all later ones multiply into the product of one target, at least
+};
+
 extern template struct Buffer<double>;
 extern template struct Buffer<float>;
 extern template struct Buffer<int32_t>;
@@ -67,6 +77,7 @@ extern template struct Buffer<Node>;
 extern template struct Buffer<BlockHead>;
 extern template struct Buffer<Hit>;
 extern template struct Buffer<Support>;
+extern template struct Buffer<Visit>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
 struct Numbering {
@@ -168,10 +179,15 @@ struct BlanketScratch {
 };
 
 struct ProposalScratch {
-    Buffer<Support> support;  // [targets]
-    Buffer<int32_t> touched;  // targets with support
-    Buffer<int64_t> fan_out;  // [degree] edges behind every fact of the row
+    Buffer<Support> support;        // [targets]
+    Buffer<int32_t> touched;        // targets with support
+    Buffer<int64_t> fan_out;        // [degree] edges behind every fact of the row
+    Buffer<Visit> visits;           // of the row, in their order
+    Buffer<int32_t> contenders;     // touched targets that can still be among the best
+    Buffer<double> least_products;  // [k] for their choice
     int64_t num_touched = 0;
+    int64_t num_visits = 0;
+    int64_t num_contenders = -1;  // -1: all that are touched
 
     explicit ProposalScratch(const Sizes& sizes);
 };

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import CALIBRATIONS, align
+from stea_fast.alignment.api import CALIBRATIONS, NOTHING_TO_START_FROM, align
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
+from stea_fast.clues.api import find_clues
+from stea_fast.clues.types import Clues
 from stea_fast.data.dataset_folders import load_pair
 from stea_fast.data.files import make_pair
 from stea_fast.data.pair import Pair
@@ -18,11 +20,15 @@ from stea_fast.selftraining.history import Round
 from stea_fast.selftraining.presets import PRESETS
 from stea_fast.types import ArrayLike
 
-HELP = "align two graphs: from files of triples and a few known links to links for every entity"
+HELP = "align two graphs: from files of triples, and names or a few known links, to links for every entity"
 EXAMPLES = """examples:
+  stea-fast align a.nt b.ttl --out links.tsv
   stea-fast align a.nt b.ttl --seeds seeds.tsv --out links.tsv
   stea-fast align a.tsv.gz b.parquet --seeds seeds.csv --out links.sssom.tsv --report report.html
   stea-fast align DBP15K/zh_en --seed-fraction 0.3 --out links.nt --preset full"""
+
+
+USE_NAMES = ("auto", "always", "never")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "graphs", type=Path, nargs="+", metavar="GRAPH", help="two files of triples, or a dataset folder"
     )
-    parser.add_argument("--seeds", type=Path, metavar="FILE", help="known links: two columns of ids")
+    parser.add_argument(
+        "--seeds", type=Path, metavar="FILE", help="known links: two columns of ids; without them names must do"
+    )
+    parser.add_argument(
+        "--use-names", choices=USE_NAMES, default="auto", help="as evidence (default: auto, where there are no seeds)"
+    )
     parser.add_argument("--gold", type=Path, metavar="FILE", help="true links, only to judge the result")
     parser.add_argument("--seed-fraction", type=float, default=0.3, help="of a folder's links (default: %(default)s)")
     parser.add_argument("--fold", type=int, metavar="N", help="of a folder: its published split, or fold N of OpenEA")
@@ -47,12 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", type=Path, metavar="FOLDER", help="continue there, and decide anew without new runs"
     )
     inputs.add_graph_options(parser)
+    inputs.add_value_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Align."""
-    inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold])
+    given = (arguments.names1, arguments.names2, arguments.values1, arguments.values2)
+    inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold, *given])
     pair = _pair(arguments, console)
+    clues = _clues(pair, arguments.use_names, console)
     console.note(
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
@@ -60,7 +74,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         pair, preset=arguments.preset, min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
         rounds=arguments.rounds, device=arguments.device, checkpoint=arguments.checkpoint,
-        progress=console.progress, callbacks=[_Rounds(arguments, console)],
+        clues=clues, progress=console.progress, callbacks=[_Rounds(arguments, console)],
     )  # fmt: skip
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)
@@ -74,22 +88,40 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
     if len(arguments.graphs) == 1 and arguments.graphs[0].is_dir():
+        if arguments.values1 is not None or arguments.values2 is not None:
+            raise UsageError("--values1 and --values2 are for files of triples; a folder has attr_triples_1 and _2")
+        names = (arguments.names1, arguments.names2)
         if arguments.fold is not None:  # published folds have seeds of their own
-            return load_pair(arguments.graphs[0], None, fold=arguments.fold)
-        return load_pair(arguments.graphs[0], arguments.seed_fraction, arguments.seed)
+            return load_pair(arguments.graphs[0], None, fold=arguments.fold, names=names)
+        return load_pair(arguments.graphs[0], arguments.seed_fraction, arguments.seed, names=names)
     if len(arguments.graphs) == 1 and not arguments.graphs[0].exists():
         raise FileNotFoundError(f"{arguments.graphs[0]} does not exist")
     if len(arguments.graphs) != 2:
         raise UsageError(f"expected two files of triples or one dataset folder, got {len(arguments.graphs)} paths")
-    if arguments.seeds is None:
-        raise UsageError("--seeds is missing: a file of known links, two columns of ids")
+    if arguments.seeds is None and arguments.use_names == "never":
+        raise UsageError("there is nothing to start from: give --seeds, or leave out --use-names never")
     graphs = inputs.read_graphs(arguments, console)
-    seeds = inputs.read_known_links(arguments.seeds, graphs, arguments, console)
+    seeds = np.zeros((0, 2), dtype=np.int64)
+    if arguments.seeds is not None:
+        seeds = inputs.read_known_links(arguments.seeds, graphs, arguments, console)
     judged: ArrayLike = ()
     if arguments.gold is not None:
         gold = inputs.read_known_links(arguments.gold, graphs, arguments, console)
         judged = gold[~np.isin(gold[:, 0], seeds[:, 0]) & ~np.isin(gold[:, 1], seeds[:, 1])]
-    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in arguments.graphs))
+    names = inputs.read_names(arguments, graphs, console)
+    return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in arguments.graphs), names=names)
+
+
+def _clues(pair: Pair, use: str, console: Console) -> Clues | None:
+    """What names say, if they are to be asked; tells what was found."""
+    if use == "never" or (use == "auto" and len(pair.train)):
+        return None
+    clues = find_clues(pair)
+    for sentence in clues.found:
+        console.note(sentence)
+    if not len(pair.train) and not len(clues.anchors):
+        raise ValueError(NOTHING_TO_START_FROM)
+    return clues
 
 
 class _Rounds:

@@ -14,7 +14,7 @@ from stea_fast.data.dataset_folders import load_pair
 from stea_fast.formats.triples import FORMATS, LITERALS, TripleTable, format_of, read_triples, write_triples
 from stea_fast.name_table import NameTable
 
-HELP = "convert a graph to another format; every triple and every id is kept"
+HELP = "convert a graph to another format; every triple, every value and every id is kept"
 EXAMPLES = """examples:
   stea-fast convert a.ttl a.parquet
   stea-fast convert a.nt.gz a.tsv --literals drop
@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source_format", choices=FORMATS, help="format of the input, if not by suffix")
     parser.add_argument("--to", dest="target_format", choices=FORMATS, help="format of the output, if not by suffix")
     parser.add_argument("--graph", type=int, choices=(1, 2), help="which graph of a dataset folder")
-    parser.add_argument("--literals", choices=LITERALS, default="keep", help="of RDF: keep (default) or leave out")
+    parser.add_argument(
+        "--literals", choices=LITERALS, default="keep",
+        help="of RDF: keep all (default), those that are values, or none",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     add_spreadsheet_option(parser)
 
@@ -45,7 +48,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         )
     console.problems(table.problems, f"malformed lines of {arguments.input}")
     write_triples(table, arguments.output, format=arguments.target_format, spreadsheet_safe=arguments.spreadsheet_safe)
-    counts = {"triples": len(table.triples), "entities": len(table.entities), "relations": len(table.relations)}
+    values = {} if table.attributes is None else {"values": len(table.attributes.statements)}
+    counts = {
+        "triples": len(table.triples),
+        "entities": len(table.entities),
+        "relations": len(table.relations),
+    } | values
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     console.result({**counts, "output": str(arguments.output)}, f"{arguments.output}: {text}")
     return OK
@@ -61,4 +69,5 @@ def _from_folder(arguments: argparse.Namespace) -> TripleTable:
     label = labels(pair)[arguments.graph - 1]
     entities = NameTable.pack(label(entity) for entity in range(kg.num_entities))
     relations = NameTable.pack(kg.relation_label(relation) for relation in range(kg.num_relations))
-    return TripleTable(kg.triples, entities, relations)
+    attributes = None if kg.attributes is None or arguments.literals == "drop" else kg.attributes.to_table()
+    return TripleTable(kg.triples, entities, relations, attributes=attributes)

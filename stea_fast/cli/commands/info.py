@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("graph", type=Path, nargs="?", help="a file of triples to look into")
     parser.add_argument("--format", choices=FORMATS, help="its format, if not by suffix")
-    parser.add_argument("--literals", choices=LITERALS, default="drop", help="of RDF: leave out (default) or keep")
+    parser.add_argument(
+        "--literals", choices=LITERALS, default="values", help="as values (default), left out, or kept as entities"
+    )
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
 
 
@@ -31,12 +33,23 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.graph is None:
         from stea_fast.search.engines.cpu import describe_blas
 
-        facts = {**versions(), "blas": describe_blas()}
+        facts = {**versions(), "blas": describe_blas(), "search": _search_path()}
         console.result({**facts, **_backends()}, _machine_text(facts))
     else:
         facts = _graph_facts(arguments, console)
         console.result(facts, "\n".join(printable_line(f"{name:24}{value}") for name, value in facts.items()))
     return OK
+
+
+def _search_path() -> str:
+    """How `topk` multiplies on this CPU by default."""
+    from stea_fast import _backends
+
+    if not _backends.status("native").usable:
+        return "float32 blocks (no native backend)"
+    from stea_fast.search.engines.int8 import describe
+
+    return describe()
 
 
 def _backends() -> dict[str, Any]:
@@ -61,6 +74,7 @@ def _machine_text(facts: dict[str, Any]) -> str:
 
 def _graph_facts(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     from stea_fast.data.files import graph_of
+    from stea_fast.data.naming import labels_of
     from stea_fast.formats.triples import read_triples
 
     table = read_triples(arguments.graph, format=arguments.format, literals=arguments.literals, strict=arguments.strict)
@@ -74,6 +88,9 @@ def _graph_facts(arguments: argparse.Namespace, console: Console) -> dict[str, A
         "repeated triples": len(table.triples) - kg.num_triples,
         "malformed lines": table.problems.count,
         "dropped literals": table.problems.dropped_literals,
+        "values": 0 if kg.attributes is None else len(kg.attributes),
+        "attributes": 0 if kg.attributes is None else len(kg.attributes.attribute_names),
+        "names": labels_of(kg).source,
         "mean degree": round(stats.mean, 2),
         "largest degree": stats.maximum,
         "first entity": kg.entity_label(0),

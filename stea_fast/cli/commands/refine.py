@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entities", type=Path, nargs=2, metavar="TXT", help="the entity of every row, one per line")
     parser.add_argument("--k", type=int, default=10, help="candidates from embeddings (default: %(default)s)")
     inputs.add_output_options(parser)
-    inputs.add_graph_options(parser)
+    inputs.add_graph_options(parser, literals="drop")  # an entity that has nothing but values needs no embedding
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:

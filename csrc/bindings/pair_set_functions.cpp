@@ -1,0 +1,187 @@
+#include "pair_set_functions.h"
+
+#include <pybind11/stl.h>
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "../kernels/pair_set.h"
+#include "arrays.h"
+#include "gil.h"
+
+namespace stea {
+namespace {
+
+using Order = std::optional<Array<int32_t>>;
+
+// Positions of pairs are int32.
+void check_size(int64_t pairs) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    expect(pairs <= kMost,
+           "a pair set holds at most " + std::to_string(kMost) + " pairs, not " + std::to_string(pairs));
+}
+
+void check_columns(int64_t num_columns) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    expect(0 <= num_columns && num_columns <= kMost,
+           "num_columns must be in [0, 2^31), not " + std::to_string(num_columns));
+}
+
+PairRows rows_of(const Array<int64_t>& indptr, const Array<int32_t>& columns, int64_t num_columns) {
+    expect(indptr.size() >= 1, "indptr must not be empty");
+    check_columns(num_columns);
+    const int64_t rows = indptr.size() - 1;
+    const int64_t size = columns.size();
+    check_size(size);
+    return {offsets_of(indptr, "indptr", rows, size), indices_of(columns, "columns", size, num_columns), rows,
+            num_columns};
+}
+
+Groups groups_of(const Array<int64_t>& indptr, const Order& order, int64_t num_values) {
+    expect(indptr.size() >= 1, "indptr must not be empty");
+    check_size(num_values);
+    const int64_t count = indptr.size() - 1;
+    const int64_t size = order ? order->size() : num_values;
+    return {offsets_of(indptr, "indptr", count, size), order ? indices_of(*order, "order", size, num_values) : nullptr,
+            count};
+}
+
+template <typename Kernel>
+void run(int n_threads, Kernel&& kernel) {
+    const int threads = checked_threads(n_threads);
+    run_interruptibly([&](const auto& poll) { kernel(PairOptions{threads, poll}); });
+}
+
+py::tuple pair_transpose(const Array<int64_t>& indptr, const Array<int32_t>& columns, int64_t num_columns) {
+    const PairRows pairs = rows_of(indptr, columns, num_columns);
+    Array<int64_t> out(num_columns + 1);
+    Array<int32_t> order(pairs.size());
+    int64_t* const offsets = out.mutable_data();
+    int32_t* const positions = order.mutable_data();
+    {
+        const ReleasedGil released;
+        transpose_pairs(pairs, offsets, positions);
+    }
+    return py::make_tuple(out, order);
+}
+
+// Proposals of one side, whose ids are below `end`.
+const int32_t* proposed_of(const Array<int32_t>& ids, const std::string& name, int64_t rows, int64_t end) {
+    expect(ids.ndim() == 2 && ids.shape(0) == rows, name + " must have " + std::to_string(rows) + " rows");
+    const int32_t* values = data_of(ids, name, ids.size());
+    expect(all_below(values, ids.size(), end), name + " must be below " + std::to_string(end));
+    return values;
+}
+
+py::tuple pair_union(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<int32_t>& of_rows,
+                     const Array<int32_t>& of_columns, int n_threads) {
+    expect(of_columns.ndim() == 2, "of_columns must be a matrix");
+    const PairRows pairs = rows_of(indptr, columns, of_columns.shape(0));
+    const Proposed proposed{proposed_of(of_rows, "of_rows", pairs.rows, pairs.num_columns), of_rows.shape(1),
+                            proposed_of(of_columns, "of_columns", pairs.num_columns, pairs.rows), of_columns.shape(1)};
+    LooseRows united;
+    run(n_threads, [&](const PairOptions& options) { united = unite_rows(pairs, proposed, options); });
+    check_size(united.indptr.back());
+    Array<int64_t> out(static_cast<py::ssize_t>(united.indptr.size()), united.indptr.data());
+    Array<int32_t> merged(united.indptr.back());
+    int32_t* const written = merged.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { write_columns(united, written, options); });
+    return py::make_tuple(out, merged);
+}
+
+Array<int32_t> pair_positions(const Array<int64_t>& indptr, const Array<int32_t>& columns,
+                              const Array<int64_t>& other_indptr, const Array<int32_t>& other_columns,
+                              int64_t num_columns, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, num_columns);
+    const PairRows other = rows_of(other_indptr, other_columns, num_columns);
+    expect(pairs.rows == other.rows, "both sets must have the same rows");
+    Array<int32_t> positions(pairs.size());
+    int32_t* const out = positions.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { find_positions(pairs, other, out, options); });
+    return positions;
+}
+
+py::tuple pair_best(const Array<int64_t>& indptr, const Order& order, const Array<double>& values, int64_t k,
+                    double least, int n_threads) {
+    const Groups groups = groups_of(indptr, order, values.size());
+    const double* given = data_of(values, "values", values.size());
+    expect(k >= 0, "k must not be negative");
+    Array<int64_t> out(groups.count + 1);
+    int64_t* const offsets = out.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { count_best(groups, given, k, least, offsets, options); });
+    Array<int32_t> places(offsets[groups.count]);
+    int32_t* const best = places.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { write_best(groups, given, least, offsets, best, options); });
+    return py::make_tuple(out, places);
+}
+
+Array<double> pair_log_sums(const Array<int64_t>& indptr, const Order& order, const Array<double>& values,
+                            int n_threads) {
+    const Groups groups = groups_of(indptr, order, values.size());
+    const double* given = data_of(values, "values", values.size());
+    Array<double> sums(groups.count);
+    double* const out = sums.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { log_sum_exp(groups, given, out, options); });
+    return sums;
+}
+
+Array<double> pair_probabilities(const Array<int64_t>& indptr, const Array<int32_t>& columns,
+                                 const Array<double>& values, const Array<double>& row_sums,
+                                 const Array<double>& column_sums, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, column_sums.size());
+    const double* given = data_of(values, "values", pairs.size());
+    const double* sums[] = {data_of(row_sums, "row_sums", pairs.rows),
+                            data_of(column_sums, "column_sums", pairs.num_columns)};
+    Array<double> probs(pairs.size());
+    double* const out = probs.mutable_data();
+    run(n_threads,
+        [&](const PairOptions& options) { joint_probabilities(pairs, given, sums[0], sums[1], out, options); });
+    return probs;
+}
+
+Array<uint8_t> pair_mutual_best(const Array<int64_t>& indptr, const Array<int32_t>& columns,
+                                const Array<int64_t>& column_indptr, const Array<int32_t>& order,
+                                const Array<double>& values, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, column_indptr.size() - 1);
+    const Groups by_column = groups_of(column_indptr, order, pairs.size());
+    const double* given = data_of(values, "values", pairs.size());
+    Array<uint8_t> best(pairs.size());
+    uint8_t* const out = best.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { mutual_best(pairs, by_column, given, out, options); });
+    return best;
+}
+
+Array<double> pair_balance(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<double>& values,
+                           const Array<double>& row_tails, const Array<double>& column_tails, int64_t times,
+                           int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, column_tails.size());
+    const double* given = data_of(values, "values", pairs.size());
+    const double* tails[] = {data_of(row_tails, "row_tails", pairs.rows),
+                             data_of(column_tails, "column_tails", pairs.num_columns)};
+    Array<double> balanced(pairs.size());
+    double* const out = balanced.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { balance(pairs, given, tails[0], tails[1], times, out, options); });
+    return balanced;
+}
+
+}  // namespace
+
+void add_pair_set_functions(py::module_& m) {
+    const auto array = [](const char* name) { return py::arg(name).noconvert(); };
+    const auto indptr = array("indptr"), columns = array("columns"), order = array("order"), values = array("values");
+    m.def("pair_transpose", &pair_transpose, indptr, columns, py::arg("num_columns"));
+    m.def("pair_union", &pair_union, indptr, columns, array("of_rows"), array("of_columns"), py::arg("n_threads"));
+    m.def("pair_positions", &pair_positions, indptr, columns, array("other_indptr"), array("other_columns"),
+          py::arg("num_columns"), py::arg("n_threads"));
+    m.def("pair_best", &pair_best, indptr, order, values, py::arg("k"), py::arg("least"), py::arg("n_threads"));
+    m.def("pair_log_sums", &pair_log_sums, indptr, order, values, py::arg("n_threads"));
+    m.def("pair_probabilities", &pair_probabilities, indptr, columns, values, array("row_sums"), array("column_sums"),
+          py::arg("n_threads"));
+    m.def("pair_mutual_best", &pair_mutual_best, indptr, columns, array("column_indptr"), order, values,
+          py::arg("n_threads"));
+    m.def("pair_balance", &pair_balance, indptr, columns, values, array("row_tails"), array("column_tails"),
+          py::arg("times"), py::arg("n_threads"));
+}
+
+}  // namespace stea

@@ -1,0 +1,99 @@
+// Structure of the pair set: union of rows, positions, the other side's view.
+#include <algorithm>
+#include <numeric>
+
+#include "../pair_set.h"
+#include "over_groups.h"
+
+namespace stea {
+namespace {
+
+// Columns that propose a row, for every row, increasing.
+struct Back {
+    std::vector<int64_t> indptr;
+    std::vector<int32_t> columns;
+};
+
+Back by_row(const Proposed& proposed, int64_t rows, int64_t num_columns) {
+    Back back{std::vector<int64_t>(static_cast<size_t>(rows) + 1, 0), {}};
+    const int64_t cells = num_columns * proposed.k_back;
+    for (int64_t i = 0; i < cells; ++i) {
+        if (proposed.of_columns[i] >= 0) ++back.indptr[static_cast<size_t>(proposed.of_columns[i]) + 1];
+    }
+    std::partial_sum(back.indptr.begin(), back.indptr.end(), back.indptr.begin());
+    back.columns.resize(static_cast<size_t>(back.indptr.back()));
+    std::vector<int64_t> next(back.indptr.begin(), back.indptr.end() - 1);
+    for (int64_t column = 0, i = 0; column < num_columns; ++column) {
+        for (const int64_t end = i + proposed.k_back; i < end; ++i) {
+            const int32_t row = proposed.of_columns[i];
+            if (row < 0) continue;
+            back.columns[static_cast<size_t>(next[static_cast<size_t>(row)]++)] = static_cast<int32_t>(column);
+        }
+    }
+    return back;
+}
+
+}  // namespace
+
+void transpose_pairs(const PairRows& pairs, int64_t* indptr, int32_t* order) {
+    std::fill_n(indptr, pairs.num_columns + 1, 0);
+    for (int64_t i = 0; i < pairs.size(); ++i) ++indptr[pairs.columns[i] + 1];
+    std::partial_sum(indptr, indptr + pairs.num_columns + 1, indptr);
+    std::vector<int64_t> next(indptr, indptr + pairs.num_columns);
+    for (int64_t i = 0; i < pairs.size(); ++i) {
+        order[next[static_cast<size_t>(pairs.columns[i])]++] = static_cast<int32_t>(i);
+    }
+}
+
+LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const PairOptions& options) {
+    const Back back = by_row(proposed, pairs.rows, pairs.num_columns);
+    const auto rows = static_cast<size_t>(pairs.rows);
+    LooseRows united{std::vector<int64_t>(rows + 1, 0), std::vector<int64_t>(rows), {}};
+    int64_t room = 0;
+    for (size_t row = 0; row < rows; ++row) {
+        united.begin[row] = room;
+        room += pairs.indptr[row + 1] - pairs.indptr[row] + back.indptr[row + 1] - back.indptr[row] + proposed.k;
+    }
+    united.columns.resize(static_cast<size_t>(room));
+    WorkerLocal<std::vector<int32_t>> scratch(options.n_threads);
+    over_groups(pairs.indptr, pairs.rows, options, [&](int worker, int64_t row) {
+        const auto i = static_cast<size_t>(row);
+        std::vector<int32_t>& offered = scratch.of(worker);
+        offered.clear();
+        std::copy_if(proposed.of_rows + row * proposed.k, proposed.of_rows + (row + 1) * proposed.k,
+                     std::back_inserter(offered), [](int32_t column) { return column >= 0; });
+        std::sort(offered.begin(), offered.end());
+        const auto middle = static_cast<std::ptrdiff_t>(offered.size());
+        offered.insert(offered.end(), back.columns.begin() + back.indptr[i], back.columns.begin() + back.indptr[i + 1]);
+        std::inplace_merge(offered.begin(), offered.begin() + middle, offered.end());
+        offered.erase(std::unique(offered.begin(), offered.end()), offered.end());
+        int32_t* first = united.columns.data() + united.begin[i];
+        int32_t* last = std::set_union(pairs.columns + pairs.indptr[row], pairs.columns + pairs.indptr[row + 1],
+                                       offered.begin(), offered.end(), first);
+        united.indptr[i + 1] = last - first;
+    });
+    std::partial_sum(united.indptr.begin(), united.indptr.end(), united.indptr.begin());
+    return united;
+}
+
+void write_columns(const LooseRows& rows, int32_t* columns, const PairOptions& options) {
+    const auto count = static_cast<int64_t>(rows.begin.size());
+    over_groups(rows.indptr.data(), count, options, [&](int, int64_t row) {
+        const auto i = static_cast<size_t>(row);
+        std::copy_n(rows.columns.data() + rows.begin[i], rows.indptr[i + 1] - rows.indptr[i], columns + rows.indptr[i]);
+    });
+}
+
+void find_positions(const PairRows& pairs, const PairRows& other, int32_t* positions, const PairOptions& options) {
+    over_groups(pairs.indptr, pairs.rows, options, [&](int, int64_t row) {
+        int64_t at = other.indptr[row];
+        const int64_t end = other.indptr[row + 1];
+        for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) {
+            while (at < end && other.columns[at] < pairs.columns[i]) ++at;
+            const bool is_there = at < end && other.columns[at] == pairs.columns[i];
+            positions[i] = is_there ? static_cast<int32_t>(at) : -1;
+        }
+    });
+}
+
+}  // namespace stea

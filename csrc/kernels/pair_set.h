@@ -1,0 +1,98 @@
+// The pair set of the joint refinement: candidates and proposals as sparse rows, and what is computed over them.
+//
+// Pairs stand in the order of (row, column): a row holds distinct columns, increasing. The same pairs seen from their
+// columns are groups of positions in that order. A shard that owns a range of rows calls these kernels with its own
+// rows.
+//
+// Parallel decomposition: a thread takes whole rows or groups, and each is reduced in one fixed order. `balance` adds
+// up columns by shards of rows, in the order of the shards, which depend on the pairs alone. So no result depends on
+// the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace stea {
+
+struct PairOptions {
+    int n_threads;
+    std::function<bool()> poll;  // true = stop; called from the calling thread only
+};
+
+struct PairRows {
+    const int64_t* indptr;   // [rows + 1]
+    const int32_t* columns;  // [pairs]
+    int64_t rows;
+    int64_t num_columns;
+
+    int64_t size() const { return indptr[rows]; }
+};
+
+// Group g has the values at order[indptr[g]], ..., order[indptr[g + 1] - 1], or at those places themselves.
+struct Groups {
+    const int64_t* indptr;  // [count + 1]
+    const int32_t* order;   // null: the values of a group stand side by side
+    int64_t count;
+
+    int64_t size() const { return indptr[count]; }
+    int64_t place(int64_t i) const { return order == nullptr ? i : order[i]; }
+};
+
+// What neighbours propose, -1 = none: targets of every row, and rows of every column.
+struct Proposed {
+    const int32_t* of_rows;  // [rows, k], no target twice in a row
+    int64_t k;
+    const int32_t* of_columns;  // [num_columns, k_back], no row twice for a column
+    int64_t k_back;
+};
+
+// The positions of the pairs by column, in increasing order within one: out indptr [num_columns + 1], order [pairs].
+void transpose_pairs(const PairRows& pairs, int64_t* indptr, int32_t* order);
+
+// Rows of distinct columns, not yet in one piece: row i is columns[begin[i]], ..., columns[begin[i] + indptr[i + 1] -
+// indptr[i] - 1].
+struct LooseRows {
+    std::vector<int64_t> indptr;
+    std::vector<int64_t> begin;
+    std::vector<int32_t> columns;
+};
+
+// The union of the pairs and the proposals, row by row: both are merged, nothing is sorted beyond a row's proposals.
+LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const PairOptions& options);
+
+// Puts the rows together, and finds the position of every pair in `other`, which has the same rows; -1 = not there.
+void write_columns(const LooseRows& rows, int32_t* columns, const PairOptions& options);
+void find_positions(const PairRows& pairs, const PairRows& other, int32_t* positions, const PairOptions& options);
+
+// The places of the k largest values above `least` of every group, best first, the earlier of equal ones first; out
+// indptr [count + 1] and, after that is known, places.
+void count_best(const Groups& groups, const double* values, int64_t k, double least, int64_t* indptr,
+                const PairOptions& options);
+void write_best(const Groups& groups, const double* values, double least, const int64_t* indptr, int32_t* places,
+                const PairOptions& options);
+
+// log of the sum of exp(value) of every group; -inf for an empty one. Out [count].
+void log_sum_exp(const Groups& groups, const double* values, double* sums, const PairOptions& options);
+
+// p = sqrt(p_row * p_column), where p_row = exp(value - row_sums[row]) and p_column likewise, and at most 1. Out
+// [pairs].
+void joint_probabilities(const PairRows& pairs, const double* values, const double* row_sums, const double* column_sums,
+                         double* probs, const PairOptions& options);
+
+// 1 for every pair with the largest value of both its row and its column, else 0. Out [pairs].
+void mutual_best(const PairRows& pairs, const Groups& by_column, const double* values, uint8_t* best,
+                 const PairOptions& options);
+
+// Sinkhorn's iteration with tails: the pairs v(i, j) become a(i) v(i, j) b(j), with
+//
+//   a(i) = 1 / (sum over j of v(i, j) b(j) + row_tail(i)),   then   b(j) = 1 / (sum over i of a(i) v(i, j) +
+//   column_tail(j)),
+//
+// `times` times, from b = 1: each row, and then each column, adds up to one with its tail. Values below kLeastValue are
+// raised to it, before and after, and what exceeds 1 is lowered. Out [pairs].
+constexpr double kLeastValue = 1e-200;  // no value is 0: a row of nothing else could not be scaled
+void balance(const PairRows& pairs, const double* values, const double* row_tails, const double* column_tails,
+             int64_t times, double* balanced, const PairOptions& options);
+
+}  // namespace stea

@@ -1,0 +1,63 @@
+"""The kernels over a pair set in C++. Contracts as in `reference_pairs.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import stea_fast._core as _core
+
+
+def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs by column."""
+    return _core.pair_transpose(indptr, columns, num_columns)
+
+
+def union(
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, n_threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs, with what neighbours propose."""
+    return _core.pair_union(indptr, columns, of_rows, of_columns, n_threads)
+
+
+def positions(
+    indptr: np.ndarray, columns: np.ndarray, other_indptr: np.ndarray, other_columns: np.ndarray, num_columns: int,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Where every pair stands in another set with the same rows."""
+    return _core.pair_positions(indptr, columns, other_indptr, other_columns, num_columns, n_threads)
+
+
+def best(
+    indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, k: int, least: float, n_threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the k largest values above `least` of every group."""
+    return _core.pair_best(indptr, order, values, k, least, n_threads)
+
+
+def log_sums(indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """The log Σ exp of every group."""
+    return _core.pair_log_sums(indptr, order, values, n_threads)
+
+
+def joint_probabilities(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """√(p_row·p_column) of every pair."""
+    return _core.pair_probabilities(indptr, columns, values, row_sums, column_sums, n_threads)
+
+
+def mutual_best(
+    indptr: np.ndarray, columns: np.ndarray, by_column: tuple[np.ndarray, np.ndarray], values: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Which pairs have the largest value of both their row and their column."""
+    return _core.pair_mutual_best(indptr, columns, *by_column, values, n_threads).view(bool)
+
+
+def balance(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_tails: np.ndarray, column_tails: np.ndarray,
+    *, times: int, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Values scaled until each row and column adds up to one with its tail."""
+    return _core.pair_balance(indptr, columns, values, row_tails, column_tails, times, n_threads)

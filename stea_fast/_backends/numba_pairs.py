@@ -1,0 +1,212 @@
+"""The kernels over a pair set compiled by Numba, on one thread. Contracts as in `reference_pairs.py`."""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+
+import numpy as np
+
+from stea_fast._backends.numba_rows import kernel
+from stea_fast._backends.reference_pairs import LEAST_VALUE
+
+
+def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs by column."""
+    return _transpose(columns, num_columns)
+
+
+@kernel
+def _transpose(columns, num_columns):  # type: ignore[no-untyped-def]
+    indptr = np.zeros(num_columns + 1, dtype=np.int64)
+    for column in columns:
+        indptr[column + 1] += 1
+    indptr = np.cumsum(indptr)
+    following, order = indptr.copy(), np.empty(len(columns), dtype=np.int32)
+    for i in range(len(columns)):
+        order[following[columns[i]]] = i
+        following[columns[i]] += 1
+    return indptr, order
+
+
+def union(
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, n_threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs, with what neighbours propose."""
+    return _union(indptr, columns, of_rows, of_columns)
+
+
+@kernel
+def _union(indptr, columns, of_rows, of_columns):  # type: ignore[no-untyped-def]
+    """Every row's pairs and proposals side by side, then sorted and without repetition."""
+    n1, n2 = len(indptr) - 1, len(of_columns)
+    room = np.zeros(n1 + 1, dtype=np.int64)
+    room[1:] = indptr[1:] - indptr[:-1] + of_rows.shape[1]
+    for row in of_columns.ravel():
+        if row >= 0:
+            room[row + 1] += 1
+    room = np.cumsum(room)
+    offered, end = np.empty(room[-1], dtype=np.int32), room[:-1].copy()
+    for row in range(n1):
+        for i in range(indptr[row], indptr[row + 1]):
+            offered[end[row]] = columns[i]
+            end[row] += 1
+        for column in of_rows[row]:
+            if column >= 0:
+                offered[end[row]] = column
+                end[row] += 1
+    for column in range(n2):
+        for row in of_columns[column]:
+            if row >= 0:
+                offered[end[row]] = column
+                end[row] += 1
+    united, count = np.zeros(n1 + 1, dtype=np.int64), 0
+    for row in range(n1):
+        before = -1
+        for column in np.sort(offered[room[row] : end[row]]):
+            if column != before:
+                offered[count] = column  # never ahead of what is still to be read
+                count += 1
+            before = column
+        united[row + 1] = count
+    return united, offered[:count].copy()
+
+
+def positions(
+    indptr: np.ndarray, columns: np.ndarray, other_indptr: np.ndarray, other_columns: np.ndarray, num_columns: int,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Where every pair stands in another set with the same rows."""
+    return _positions(indptr, columns, other_indptr, other_columns)
+
+
+@kernel
+def _positions(indptr, columns, other_indptr, other_columns):  # type: ignore[no-untyped-def]
+    places = np.full(len(columns), -1, dtype=np.int32)
+    for row in range(len(indptr) - 1):
+        at, end = other_indptr[row], other_indptr[row + 1]
+        for i in range(indptr[row], indptr[row + 1]):
+            while at < end and other_columns[at] < columns[i]:
+                at += 1
+            if at < end and other_columns[at] == columns[i]:
+                places[i] = at
+    return places
+
+
+def _ordered(order: np.ndarray | None, count: int) -> np.ndarray:
+    return np.arange(count, dtype=np.int32) if order is None else order
+
+
+def best(
+    indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, k: int, least: float, n_threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the k largest values above `least` of every group."""
+    return _best(indptr, _ordered(order, len(values)), values, k, least)
+
+
+@kernel
+def _best(indptr, order, values, k, least):  # type: ignore[no-untyped-def]
+    kept, places = np.zeros(len(indptr), dtype=np.int64), np.empty(len(order), dtype=np.int32)
+    count = 0
+    for group in range(len(indptr) - 1):
+        members = order[indptr[group] : indptr[group + 1]]
+        members = members[values[members] > least]
+        for i in np.argsort(-values[members], kind="mergesort")[:k]:
+            places[count] = members[i]
+            count += 1
+        kept[group + 1] = count
+    return kept, places[:count].copy()
+
+
+def log_sums(indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """The log Σ exp of every group."""
+    return _log_sums(indptr, _ordered(order, len(values)), values)
+
+
+@kernel
+def _log_sums(indptr, order, values):  # type: ignore[no-untyped-def]
+    sums = np.full(len(indptr) - 1, -inf)
+    for group in range(len(sums)):
+        most, total = -inf, 0.0
+        for i in range(indptr[group], indptr[group + 1]):
+            most = max(most, values[order[i]])
+        if most > -inf:
+            for i in range(indptr[group], indptr[group + 1]):
+                total += exp(values[order[i]] - most)
+            sums[group] = most + log(total)
+    return sums
+
+
+def joint_probabilities(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """√(p_row·p_column) of every pair."""
+    return _joint_probabilities(indptr, columns, values, row_sums, column_sums)
+
+
+@kernel
+def _joint_probabilities(indptr, columns, values, row_sums, column_sums):  # type: ignore[no-untyped-def]
+    probs = np.empty(len(columns))
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            twice = (values[i] - row_sums[row]) + (values[i] - column_sums[columns[i]])
+            probs[i] = exp(min(0.5 * twice, 0.0))
+    return probs
+
+
+def mutual_best(
+    indptr: np.ndarray, columns: np.ndarray, by_column: tuple[np.ndarray, np.ndarray], values: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Which pairs have the largest value of both their row and their column."""
+    return _mutual_best(indptr, columns, len(by_column[0]) - 1, values)
+
+
+@kernel
+def _mutual_best(indptr, columns, num_columns, values):  # type: ignore[no-untyped-def]
+    column_best = np.full(num_columns, -inf)
+    for i in range(len(columns)):
+        column_best[columns[i]] = max(column_best[columns[i]], values[i])
+    is_best = np.zeros(len(columns), dtype=np.bool_)
+    for row in range(len(indptr) - 1):
+        row_best = -inf
+        for i in range(indptr[row], indptr[row + 1]):
+            row_best = max(row_best, values[i])
+        for i in range(indptr[row], indptr[row + 1]):
+            is_best[i] = values[i] == row_best and values[i] == column_best[columns[i]]
+    return is_best
+
+
+def balance(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_tails: np.ndarray, column_tails: np.ndarray,
+    *, times: int, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Values scaled until each row and column adds up to one with its tail."""
+    values = np.maximum(values, LEAST_VALUE)
+    a, b = np.ones(len(row_tails)), np.ones(len(column_tails))
+    for _ in range(times):  # here, and not in the kernel, so that Ctrl-C is heard
+        _scale(indptr, columns, values, row_tails, column_tails, a, b)
+    return _scaled(indptr, columns, values, a, b)
+
+
+@kernel
+def _scale(indptr, columns, values, row_tails, column_tails, a, b):  # type: ignore[no-untyped-def]
+    sums = column_tails.copy()
+    for row in range(len(indptr) - 1):
+        total = row_tails[row]
+        for i in range(indptr[row], indptr[row + 1]):
+            total += values[i] * b[columns[i]]
+        a[row] = 1.0 / total if total > 0.0 else 1.0
+        for i in range(indptr[row], indptr[row + 1]):
+            sums[columns[i]] += values[i] * a[row]
+    for column in range(len(b)):
+        b[column] = 1.0 / sums[column] if sums[column] > 0.0 else 1.0
+
+
+@kernel
+def _scaled(indptr, columns, values, a, b):  # type: ignore[no-untyped-def]
+    out = np.empty(len(columns))
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            out[i] = min(max(values[i] * a[row] * b[columns[i]], LEAST_VALUE), 1.0)
+    return out

@@ -1,0 +1,118 @@
+"""The definition of the kernels over a pair set: short, obvious NumPy.
+
+Every backend offers the functions of this module as its `pairs`, with these arguments:
+
+    indptr, columns  the pairs: int64 [rows + 1] and int32 [pairs], the columns of every row distinct and increasing
+    order            int32, what puts values into groups: group g has those at order[indptr[g]], …; None where the
+                     values of a group stand side by side
+    values           float64, one per pair
+    n_threads        ignored here
+
+Where a pair is known by its position, that is its place in the order of (row, column).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stea_fast._util.sparse import best_of_rows, distinct, offsets, reduce_groups, rows_of
+
+LEAST_VALUE = 1e-200  # no balanced value is 0: a row of nothing else could not be scaled
+
+
+def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs by column: int64 [num_columns + 1] and the positions of the pairs, increasing within a column."""
+    return offsets(columns, num_columns), np.argsort(columns, kind="stable").astype(np.int32)
+
+
+def union(
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, n_threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], and rows of every column.
+
+    -1 stands for no proposal. Returns the united pairs, as they were given.
+    """
+    n1, n2 = len(indptr) - 1, len(of_columns)
+    (i, a), (j, b) = np.nonzero(of_rows >= 0), np.nonzero(of_columns >= 0)
+    proposed = i * n2 + of_rows[i, a], of_columns[j, b].astype(np.int64) * n2 + j
+    rows, united = np.divmod(distinct(np.concatenate([_keys(indptr, columns, n2), *proposed])), max(n2, 1))
+    return offsets(rows, n1), united.astype(np.int32)
+
+
+def positions(
+    indptr: np.ndarray, columns: np.ndarray, other_indptr: np.ndarray, other_columns: np.ndarray, num_columns: int,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """int32 [pairs]: where every pair stands in another set with the same rows, -1 where it does not."""
+    wanted, known = _keys(indptr, columns, num_columns), _keys(other_indptr, other_columns, num_columns)
+    places = np.searchsorted(known, wanted)
+    is_there = np.append(known, -1)[places] == wanted
+    return np.where(is_there, places, -1).astype(np.int32)
+
+
+def _keys(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> np.ndarray:
+    return rows_of(indptr) * num_columns + columns
+
+
+def best(
+    indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, k: int, least: float, n_threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the k largest values above `least` of every group, best first; ties keep their order.
+
+    Returns int64 [groups + 1], where each group begins, and int32 positions.
+    """
+    groups, places = rows_of(indptr), np.arange(len(values)) if order is None else order
+    above = values[places] > least
+    groups, places = groups[above], places[above]
+    chosen = best_of_rows(groups, values[places], k, len(indptr) - 1)
+    return offsets(groups[chosen], len(indptr) - 1), places[chosen].astype(np.int32)
+
+
+def log_sums(indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """float64 [groups]: log Σ exp of every group, -inf for an empty one."""
+    ordered = values if order is None else values[order]
+    top = reduce_groups(np.maximum, ordered, indptr, -np.inf)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(reduce_groups(np.add, np.exp(ordered - shift[rows_of(indptr)]), indptr, 0.0))
+
+
+def joint_probabilities(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """float64 [pairs]: √(p_row·p_column) with p_row = exp(value - row_sums[row]), p_column likewise; at most 1."""
+    twice = (values - row_sums[rows_of(indptr)]) + (values - column_sums[columns])
+    return np.exp(np.minimum(0.5 * twice, 0.0))
+
+
+def mutual_best(
+    indptr: np.ndarray, columns: np.ndarray, by_column: tuple[np.ndarray, np.ndarray], values: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """bool [pairs]: those with the largest value of both their row and their column; `by_column` is the transpose."""
+    row_best = reduce_groups(np.maximum, values, indptr, -np.inf)
+    column_best = reduce_groups(np.maximum, values[by_column[1]], by_column[0], -np.inf)
+    return (values == row_best[rows_of(indptr)]) & (values == column_best[columns])
+
+
+def balance(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_tails: np.ndarray, column_tails: np.ndarray,
+    *, times: int, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """Values ≥ 0, scaled until each row, and then each column, adds up to one with its tail: Sinkhorn's iteration.
+
+    A pair becomes a(i)·v(i, j)·b(j), where a(i) = 1/(Σ v(i, j)·b(j) + tail(i)) and then b(j) = 1/(Σ a(i)·v(i, j) +
+    tail(j)), from b = 1. Values are kept within [LEAST_VALUE, 1].
+    """
+    rows, values = rows_of(indptr), np.maximum(values, LEAST_VALUE)
+    a, b = np.ones(len(row_tails)), np.ones(len(column_tails))
+    for _ in range(times):
+        a = _inverse(np.bincount(rows, values * b[columns], minlength=len(a)) + row_tails)
+        b = _inverse(np.bincount(columns, a[rows] * values, minlength=len(b)) + column_tails)
+    return np.clip(values * a[rows] * b[columns], LEAST_VALUE, 1.0)
+
+
+def _inverse(total: np.ndarray) -> np.ndarray:
+    """1 where all has underflowed."""
+    return 1.0 / np.where(total > 0, total, 1.0)
