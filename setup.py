@@ -67,6 +67,7 @@ def core_extension():
         "stea_fast._core",
         [
             "csrc/bindings/core_module.cpp",
+            "csrc/bindings/encoder_functions.cpp",
             "csrc/bindings/int8_functions.cpp",
             "csrc/bindings/pair_set_functions.cpp",
             "csrc/bindings/topk_functions.cpp",
@@ -75,6 +76,7 @@ def core_extension():
             "csrc/kernels/cpu/containment.cpp",
             "csrc/kernels/cpu/cosine_topk.cpp",
             "csrc/kernels/cpu/crew.cpp",
+            "csrc/kernels/cpu/encoding.cpp",
             "csrc/kernels/cpu/int8_lines.cpp",
             "csrc/kernels/cpu/int8_panels.cpp",
             "csrc/kernels/cpu/int8_search.cpp",

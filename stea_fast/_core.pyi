@@ -5,6 +5,7 @@ _Beliefs = tuple[np.ndarray, ...]
 _Sparse = tuple[np.ndarray, ...]
 _Block = tuple[np.ndarray, ...]
 _Pools = tuple[np.ndarray, ...]
+_Edges = tuple[np.ndarray, ...]
 _Tokens = tuple[np.ndarray, ...]
 
 class Graph:
@@ -186,6 +187,66 @@ def topk_products(
     n_threads: int,
     tier: str,
 ) -> NDArray[np.float64]: ...
+def sparse_rows(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    x: NDArray[np.float32],
+    out: NDArray[np.float32],
+    n_threads: int,
+    tier: str,
+) -> None: ...
+def reflect_forward(
+    graph: _Edges,
+    position: NDArray[np.int32],
+    z: NDArray[np.float32],
+    source: int,
+    target: int,
+    unit: NDArray[np.float32],
+    k_y: NDArray[np.float32],
+    on_y: NDArray[np.float32],
+    on_unit: NDArray[np.float32],
+    activation: str,
+    dots: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    n_threads: int,
+    tier: str,
+) -> None: ...
+def reflect_backward(
+    graph: _Edges,
+    position: NDArray[np.int32],
+    z: NDArray[np.float32],
+    source: int,
+    unit: NDArray[np.float32],
+    k_y: NDArray[np.float32],
+    k_unit: NDArray[np.float32],
+    on_y: NDArray[np.float32],
+    dots: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    activation: str,
+    grad: NDArray[np.float32],
+    outer: NDArray[np.float32],
+    outer_position: NDArray[np.int32],
+    d_x: NDArray[np.float32],
+    d_unit: NDArray[np.float32],
+    n_threads: int,
+    tier: str,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
+def hard_negatives(
+    products: NDArray[np.float32] | NDArray[np.uint16],
+    queries: NDArray[np.float32],
+    z: NDArray[np.float32],
+    norms: NDArray[np.float32],
+    base: NDArray[np.float32],
+    centre: NDArray[np.float32],
+    ends: NDArray[np.int32],
+    scale: float,
+    cut: float,
+    gradient: NDArray[np.float32],
+    n_threads: int,
+    tier: str,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
+def has_bfloat16() -> bool: ...
 
 class Int8Panels:
     def __init__(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.hardening import mutations
+from bench.hardening import encoder_calls, mutations
 from bench.hardening.graph_pairs import random_problem
 from stea_fast import _core
 from stea_fast.search.engines.cpu import Pools
@@ -265,9 +265,14 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "containment": _containment,
     "cosine_topk": _cosine,
     "evidence": _evidence,
+    "hard_negatives": encoder_calls.hard_negatives,
+    "has_bfloat16": lambda _: {},
     "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
     "proposals": _proposals,
+    "reflect_backward": encoder_calls.reflect_backward,
+    "reflect_forward": encoder_calls.reflect_forward,
     "relation_counts": _relation_counts,
+    "sparse_rows": encoder_calls.sparse_rows,
     "tiers": lambda _: {},
     "token_counts": _token_counts,
     "topk_merge": _merge,

@@ -7,22 +7,15 @@
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
-#include "gil.h"
+#include "encoder_functions.h"
 #include "int8_functions.h"
 #include "pair_set_functions.h"
+#include "released.h"
 #include "topk_functions.h"
 #include "value_functions.h"
 
 namespace stea {
 namespace {
-
-// Runs a kernel of a tier without the GIL.
-template <typename Kernel>
-void run_released(const std::string& tier, int n_threads, Kernel&& kernel) {
-    const Tier& chosen = find_tier(tier);
-    const int threads = checked_threads(n_threads);
-    run_interruptibly([&](const auto& poll) { kernel(RunOptions{chosen, threads, poll}); });
-}
 
 RelationTable make_relation_table(const SparseArrays& sub12, const SparseArrays& sub21, const Array<float>& fun1,
                                   const Array<float>& fun2, float fallback) {
@@ -238,10 +231,12 @@ PYBIND11_MODULE(_core, m) {
           py::arg("open_rows").noconvert(), py::arg("open_targets").noconvert(), py::arg("k"), py::arg("budget"),
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
           py::arg("by_neighbor") = false);
+    add_encoder_functions(m);
     add_pair_set_functions(m);
     add_topk_functions(m);
     add_int8_functions(m);
     add_value_functions(m);
+    m.def("has_bfloat16", &has_bfloat16, "Whether the CPU multiplies bfloat16 by instructions of its own.");
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
 

@@ -9,18 +9,17 @@ The masked entries stay in the sum as (0 − mean) / std: they are what ends the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from stea_fast.encoders import _kernels
-from stea_fast.encoders._ops import run_blocks
+from stea_fast.encoders import kernels
 
 OFFSET = 10.0  # of the logits; no gradient depends on it
 ROWS = 512  # queries per block: what is stored of the 2B × N products at a time
-CUT = 20.0  # entries below e⁻²⁰ of the largest of their row count as zero: all N together less than 1e-4 of it
-DROPPED = 2e-5  # share of a block's weights, in the columns of least weight, that is left out of the gradient
+CUT = 10.0  # entries below e⁻¹⁰ of the largest of their row have no gradient: .3 % of it in the first epochs, then .05 %
+MANY = 4096  # entities from which on products of half precision are worth their making
 
 
 def hard_negative_loss(
@@ -60,22 +59,13 @@ def plain(z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, gamma: float
     return total.mean()
 
 
-class _Memory(NamedTuple):
-    """What the blocks of queries use one after the other: new memory for each would cost a fifth of the time."""
-
-    products: torch.Tensor
-    chosen: torch.Tensor
-    near: torch.Tensor
-    back: torch.Tensor
-
-    @classmethod
-    def like(cls, z: torch.Tensor, rows: int) -> _Memory:
-        """For blocks of so many rows; pages that are never written take no memory."""
-        return cls(z.new_empty(rows, len(z)), z.new_empty(rows * len(z)), torch.empty_like(z), torch.empty_like(z))
+def _product_type(entities: int) -> torch.dtype:
+    """The type of the products: bfloat16 where the processor multiplies it, unless there are few of them."""
+    return torch.bfloat16 if entities >= MANY and kernels.chosen().takes_bfloat16() else torch.float32
 
 
 class _HardNegatives(torch.autograd.Function):
-    """Exact sums; the gradient over the columns that have one. It is made while the products are at hand."""
+    """Sums over all entities; the gradient over those that have one. It is made while the products are at hand."""
 
     @staticmethod
     def forward(
@@ -87,15 +77,19 @@ class _HardNegatives(torch.autograd.Function):
         norms = torch.linalg.vector_norm(z, dim=1).square_()  # without a second matrix of the size of z
         base = (queries - others).square().sum(1) + gamma - norms[ids]
         centre = 2 * queries @ z.mean(0) - norms.mean()
-        ends = torch.stack([ids, partners], dim=1)
-        losses, pushes, pulled = torch.empty_like(base), torch.empty_like(base), torch.empty_like(queries)
+        ends = torch.stack([ids, partners], dim=1).int()
         gradient = torch.zeros_like(z)
-        memory = _Memory.like(z, min(ROWS, len(ids)))
+        parts = []
+        kind = _product_type(len(z))
+        factors, keys = queries.to(kind), z.to(kind)
+        memory = keys.new_empty(min(ROWS, len(ids)), len(z))  # new memory for each block would cost a fifth of the time
         for begin in range(0, len(ids), ROWS):
             rows = slice(begin, begin + ROWS)
-            products = torch.mm(queries[rows], z.T, out=memory.products[: len(ids[rows])])
-            _weigh(products, norms, base[rows], centre[rows], ends[rows], scale, losses[rows])
-            pushes[rows], pulled[rows] = _spread(products, queries[rows], z, gradient, memory)
+            products = torch.mm(factors[rows], keys.T, out=memory[: len(ids[rows])])
+            given = (_bits(products), *(tensor.numpy() for tensor in (queries[rows], z, norms, base[rows])))
+            rest = centre[rows].numpy(), ends[rows].numpy(), scale, CUT, gradient.numpy()
+            parts.append(kernels.chosen().hard_negatives(*given, *rest))
+        losses, pushes, pulled = (torch.from_numpy(np.concatenate(arrays)) for arrays in zip(*parts, strict=True))
         # p gives 2C (q − o) at q and −2C (q − o) at o, C = Σ ∂LSE/∂u; D(q, j) gives −2 Σ c (q − z_j) at q.
         push = pushes[:, None]
         own = pulled - push * others + push.roll(len(left), 0) * (queries - others)
@@ -108,30 +102,8 @@ class _HardNegatives(torch.autograd.Function):
         return gradient.mul_(grads[0]), None, None, None, None
 
 
-def _weigh(
-    products: torch.Tensor, norms: torch.Tensor, base: torch.Tensor, centre: torch.Tensor, ends: torch.Tensor,
-    scale: float, losses: torch.Tensor,
-) -> None:  # fmt: skip
-    """Replace the products [b, N] of queries with z by ∂LSE/∂u; fill the losses [b]."""
-    arrays = [tensor.numpy() for tensor in (products, norms, base, centre, ends)]
-    filled = losses.numpy()
-    run_blocks(
-        lambda begin, end: _kernels.negative_weights(*arrays, scale, CUT, filled, begin, end),
-        _kernels.row_blocks(np.arange(len(products) + 1) * products.shape[1]),
-    )
-
-
-def _spread(
-    weights: torch.Tensor, queries: torch.Tensor, z: torch.Tensor, gradient: torch.Tensor, memory: _Memory
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Σ_j c_qj [b] and Σ_j c_qj z_j [b, d]; adds Σ_q c_qj (q − z_j) to the gradient of every z_j."""
-    heavy = weights.sum(0)
-    ordered, order = heavy.sort(descending=True)
-    counted = int((ordered.cumsum(0) < (1 - DROPPED) * ordered.sum()).sum()) + 1
-    columns = order[:counted].sort()[0]
-    shape = len(weights), counted
-    chosen = torch.index_select(weights, 1, columns, out=memory.chosen[: shape[0] * shape[1]].view(shape))
-    near = torch.index_select(z, 0, columns, out=memory.near[:counted])
-    back = torch.mm(chosen.T, queries, out=memory.back[:counted])
-    gradient.index_add_(0, columns, back.addcmul_(heavy[columns, None], near, value=-1))
-    return chosen.sum(1), chosen @ near
+def _bits(products: torch.Tensor) -> np.ndarray:
+    """The products as the kernels take them: NumPy knows no bfloat16."""
+    if products.dtype == torch.float32:
+        return products.numpy()
+    return products.view(torch.int16).numpy().view(np.uint16)

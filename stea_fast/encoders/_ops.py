@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -11,20 +11,11 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from stea_fast._util import threads
 from stea_fast._util.sparse import offsets, rows_of
-from stea_fast.encoders import _kernels
+from stea_fast.encoders import kernels
 from stea_fast.encoders._graph import Entries
-
-
-def run_blocks(task: Callable[[int, int], object], blocks: list[tuple[int, int]]) -> None:
-    """Run `task(begin, end)` for every range of rows, on as many threads as torch uses."""
-    count = torch.get_num_threads()
-    if count == 1 or len(blocks) == 1:
-        for begin, end in blocks:
-            task(begin, end)
-    else:
-        threads.run_blocks(task, blocks, count)
+from stea_fast.encoders.kernels import bodies
+from stea_fast.encoders.kernels.bodies import run_blocks
 
 
 @contextmanager
@@ -47,12 +38,10 @@ class SparseMatrix:
         self.shape = (len(indptr) - 1, width)
         rows = rows_of(indptr)
         order = np.argsort(columns, kind="stable")
-        self._forward = (indptr, columns, values)
-        self._backward = (offsets(columns, width), rows[order], values[order])
+        self._forward = (indptr, columns.astype(np.int32), values)
+        self._backward = (offsets(columns, width), rows[order].astype(np.int32), values[order])
         self._on_device: tuple[torch.Tensor, ...] | None = None
-        if device.type == "cpu":
-            self._blocks = [_kernels.row_blocks(side[0]) for side in (self._forward, self._backward)]
-        else:
+        if device.type != "cpu":
             self._on_device = tuple(torch.from_numpy(array).to(device) for array in (rows, columns, values))
 
     def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
@@ -66,8 +55,8 @@ class SparseMatrix:
             out = x.new_zeros(self.shape[transposed], x.shape[1])
             return out.index_add_(0, into, values[:, None] * x[out_of])
         out = x.new_empty(self.shape[transposed], x.shape[1])
-        side, dense, filled = self._backward if transposed else self._forward, x.contiguous().numpy(), out.numpy()
-        run_blocks(lambda a, b: _kernels.spmm(*side, dense, filled, a, b), self._blocks[transposed])
+        side = self._backward if transposed else self._forward
+        kernels.chosen().sparse_rows(side, x.contiguous().numpy(), out.numpy())
         return out
 
 
@@ -86,13 +75,13 @@ class SymmetricPattern:
     """Entries of a square matrix with a symmetric pattern: the products Σ_j w_ij x_j, differentiable in w and x."""
 
     def __init__(self, entries: Entries, device: torch.device) -> None:
-        self.indptr, self.columns = entries.indptr, entries.columns
+        self.indptr, self.columns = entries.indptr, entries.columns.astype(np.int32)
         rows = rows_of(self.indptr)
         self.reverse = np.lexsort((rows, self.columns))
         self.rows_on_device, self.columns_on_device, self.values = (
-            torch.from_numpy(array).to(device) for array in (rows, self.columns, entries.values)
+            torch.from_numpy(array).to(device) for array in (rows, entries.columns, entries.values)
         )
-        self.blocks = _kernels.row_blocks(self.indptr)
+        self.blocks = bodies.row_blocks(self.indptr)
 
     def weighted_sum(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """[N, d] from weights [nnz] and x [N, d]."""
@@ -114,14 +103,13 @@ class _WeightedSum(torch.autograd.Function):
         pattern, (weights, x), grad = ctx.pattern, ctx.saved_tensors, grads[0].contiguous()
         d_weights = torch.empty_like(weights)
         arrays = pattern.indptr, pattern.columns, grad.numpy(), x.contiguous().numpy(), d_weights.numpy()
-        run_blocks(lambda a, b: _kernels.sddmm(*arrays, a, b), pattern.blocks)
+        run_blocks(lambda a, b: bodies.sddmm(*arrays, a, b), pattern.blocks)
         return None, d_weights, _spmm(pattern, weights.numpy()[pattern.reverse], grad)
 
 
 def _spmm(pattern: SymmetricPattern, values: np.ndarray, x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    arrays = pattern.indptr, pattern.columns, values, x.contiguous().numpy(), out.numpy()
-    run_blocks(lambda a, b: _kernels.spmm(*arrays, a, b), pattern.blocks)
+    kernels.chosen().sparse_rows((pattern.indptr, pattern.columns, values), x.contiguous().numpy(), out.numpy())
     return out
 
 
@@ -142,7 +130,7 @@ class _JoinedUnits(torch.autograd.Function):
         ctx.scale, filled = np.float32(len(parts) ** -0.5), out.numpy()
         for start, part, norm in zip(ctx.starts, parts, norms.numpy(), strict=False):
             arrays = part.detach().contiguous().numpy(), ctx.scale, filled, start, norm
-            _over_rows(_kernels.unit_rows, arrays, len(out))
+            _over_rows(bodies.unit_rows, arrays, len(out))
         ctx.save_for_backward(out, norms)
         return out
 
@@ -152,13 +140,13 @@ class _JoinedUnits(torch.autograd.Function):
         for number, (start, end) in enumerate(pairwise(ctx.starts)):
             results.append(out.new_empty(len(out), end - start))
             arrays = out.numpy(), ctx.scale, grad, start, norms[number].numpy(), results[-1].numpy()
-            _over_rows(_kernels.unit_rows_backward, arrays, len(out))
+            _over_rows(bodies.unit_rows_backward, arrays, len(out))
         return tuple(results)
 
 
 def _over_rows(function: Any, arrays: tuple[Any, ...], size: int) -> None:
     """Run a kernel whose rows cost the same."""
-    run_blocks(lambda begin, end: function(*arrays, begin, end), _kernels.row_blocks(np.arange(size + 1)))
+    run_blocks(lambda begin, end: function(*arrays, begin, end), bodies.row_blocks(np.arange(size + 1)))
 
 
 class _Keep(torch.autograd.Function):
@@ -177,7 +165,7 @@ def _kept(x: torch.Tensor, draws: torch.Tensor, limit: int, scale: float) -> tor
         return x * (draws >= limit) * scale
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     arrays = x.detach().contiguous().numpy(), draws.numpy(), np.int16(limit), np.float32(scale), out.numpy()
-    _over_rows(_kernels.keep, arrays, len(x))
+    _over_rows(bodies.keep, arrays, len(x))
     return out
 
 

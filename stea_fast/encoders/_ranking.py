@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from stea_fast._util.sparse import offsets
-from stea_fast.encoders import _kernels
-from stea_fast.encoders._ops import run_blocks
+from stea_fast.encoders.kernels import bodies
+from stea_fast.encoders.kernels.bodies import run_blocks
 
 
 def l1_ranking_loss(z: torch.Tensor, triplets: torch.Tensor, margin: float) -> torch.Tensor:
@@ -32,8 +32,8 @@ class _L1Ranking(torch.autograd.Function):
     def forward(ctx: Any, z: torch.Tensor, triplets: torch.Tensor, margin: float) -> torch.Tensor:
         values = z.new_empty(len(triplets))
         arrays = z.contiguous().numpy(), triplets.contiguous().numpy(), margin, values.numpy()
-        blocks = _kernels.row_blocks(np.arange(len(triplets) + 1))
-        run_blocks(lambda begin, end: _kernels.l1_margins(*arrays, begin, end), blocks)
+        blocks = bodies.row_blocks(np.arange(len(triplets) + 1))
+        run_blocks(lambda begin, end: bodies.l1_margins(*arrays, begin, end), blocks)
         ctx.save_for_backward(z, triplets[values > 0])
         return values.relu().sum()
 
@@ -44,6 +44,6 @@ class _L1Ranking(torch.autograd.Function):
         indptr = offsets(entities, len(z))
         out = torch.empty_like(z, memory_format=torch.contiguous_format)
         arrays = z.contiguous().numpy(), active.numpy(), indptr, np.argsort(entities, kind="stable"), out.numpy()
-        blocks = _kernels.row_blocks(indptr)
-        run_blocks(lambda begin, end: _kernels.l1_gradient(*arrays, begin, end), blocks)
+        blocks = bodies.row_blocks(indptr)
+        run_blocks(lambda begin, end: bodies.l1_gradient(*arrays, begin, end), blocks)
         return out.mul_(grads[0]), None, None

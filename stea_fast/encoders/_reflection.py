@@ -10,15 +10,15 @@ A head is one input with its own attention; all heads share ρ. On a CPU no vect
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
 from stea_fast._util.sparse import offsets
-from stea_fast.encoders import _kernels
+from stea_fast.encoders import kernels
 from stea_fast.encoders._graph import JointGraph
-from stea_fast.encoders._ops import run_blocks
+from stea_fast.encoders.kernels.layers import Edges, Layer, LayerGradient
 
 
 class Reflection:
@@ -33,11 +33,10 @@ class Reflection:
         self.graph = graph
         self.device = device
         if device.type == "cpu":
-            self.set_indptr = offsets(graph.sets, len(graph.members.indptr) - 1)
-            self.set_edges = np.argsort(graph.sets, kind="stable")
-            self.blocks = _kernels.row_blocks(graph.indptr)
-            self.set_blocks = _kernels.row_blocks(self.set_indptr)
-            self.all_rows = np.ones(graph.num_entities, dtype=bool)
+            indices = graph.rows, graph.columns, graph.reverse, graph.sets, np.argsort(graph.sets, kind="stable")
+            rows, columns, reverse, sets, set_edges = (array.astype(np.int32) for array in indices)
+            set_indptr = offsets(graph.sets, len(graph.members.indptr) - 1)
+            self.edges = Edges(graph.indptr, rows, columns, reverse, sets, set_indptr, set_edges)
 
     def __call__(
         self, x: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, activation: str, rows: torch.Tensor | None = None
@@ -73,13 +72,7 @@ def segment_softmax(logits: torch.Tensor, rows: torch.Tensor, size: int) -> torc
     return parts / total.index_select(0, rows)
 
 
-class _Layer(NamedTuple):
-    """What one layer keeps for its gradient: which rows it made, [sets, h] k_y·ρ, and [E, h] x_j·ρ and a_ij."""
-
-    wanted: np.ndarray
-    on_y: np.ndarray
-    dots: np.ndarray
-    weights: np.ndarray
+ALL_ROWS = np.empty(0, dtype=np.int32)  # as the positions of wanted rows
 
 
 class _Layers(torch.autograd.Function):
@@ -92,46 +85,37 @@ class _Layers(torch.autograd.Function):
     ) -> torch.Tensor:  # fmt: skip
         z = x.new_empty(len(x), (len(k) + 1) * x.shape[1])
         z[:, : x.shape[1]] = x
-        wanted = [structure.all_rows] * len(k)
+        wanted = ALL_ROWS
         if rows is not None:
-            wanted[-1] = np.zeros_like(structure.all_rows)
-            wanted[-1][rows.numpy()] = True
+            wanted = np.full(len(x), -1, dtype=np.int32)
+            wanted[rows.numpy()] = np.arange(len(rows), dtype=np.int32)
         ctx.layers = []
         for level in range(len(k)):
-            if level > 0:
-                _activate(activation, z, level * x.shape[1], x.shape[1])
-            ctx.layers.append(_forward_layer(structure, wanted[level], z, unit, k[level], level))
-        out = z if rows is None else z.index_select(0, rows)
-        _activate(activation, out, len(k) * x.shape[1], x.shape[1])
-        ctx.save_for_backward(z, unit, k, out)
-        ctx.structure, ctx.activation, ctx.rows = structure, activation, rows
-        return out
+            position = wanted if level == len(k) - 1 else ALL_ROWS
+            ctx.layers.append(_forward_layer(structure.edges, position, z, unit, k[level], level, activation))
+        ctx.save_for_backward(z, unit, k)
+        ctx.edges, ctx.activation, ctx.rows, ctx.wanted = structure.edges, activation, rows, wanted
+        return z if rows is None else z.index_select(0, rows)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        z, unit, k, out = ctx.saved_tensors
-        width = k.shape[1] * k.shape[3]
+        z, unit, k = ctx.saved_tensors
+        width, outer = k.shape[1] * k.shape[3], grads[0].contiguous()
         last = slice(len(k) * width, (len(k) + 1) * width)
-        d_z = _over_all_rows(grads[0][:, : last.start], ctx.rows, len(z))
-        grad = _over_all_rows(_through(ctx.activation, out[:, last], grads[0][:, last]), ctx.rows, len(z))
+        made = z[:, last] if ctx.rows is None else z[:, last].index_select(0, ctx.rows)
+        grad = _through(ctx.activation, made, outer[:, last]).contiguous()
         d_unit, d_k = torch.zeros_like(unit), []
         for level in reversed(range(len(k))):
-            layer = ctx.layers[level]
-            d_k.append(_backward_layer(ctx.structure, layer, z, unit, k[level], level * width, grad, d_z, d_unit))
-            place = slice(level * width, (level + 1) * width)
-            grad = _through(ctx.activation, z[:, place], d_z[:, place]) if level > 0 else d_z[:, place]
-        return None, grad.contiguous(), d_unit, torch.stack(d_k[::-1]), None, None
-
-
-def _activate(activation: str, z: torch.Tensor, start: int, width: int) -> None:
-    getattr(torch, f"{activation}_")(z[:, start : start + width])
-
-
-def _over_all_rows(grad: torch.Tensor, rows: torch.Tensor | None, size: int) -> torch.Tensor:
-    """A gradient for every row that may be added to, from that of all rows or of some."""
-    if rows is None:
-        return grad.clone(memory_format=torch.contiguous_format)
-    return grad.new_zeros(size, grad.shape[1]).index_copy_(0, rows, grad)
+            d_x = z.new_empty(len(z), width)
+            given = LayerGradient(
+                k[level, :, 1].contiguous().numpy(), ctx.activation if level else "", grad.numpy(), outer.numpy(),
+                ctx.wanted, d_x.numpy(), d_unit.numpy(),
+            )  # fmt: skip
+            through = kernels.chosen().reflect_backward(ctx.edges, ctx.layers[level], given)
+            d_on_y, d_on_unit, d_near = (torch.from_numpy(array) for array in through)
+            d_k.append(torch.stack([d_near + d_on_y.T @ unit, d_on_unit.T @ unit], dim=1))
+            grad = d_x
+        return None, grad, d_unit, torch.stack(d_k[::-1]), None, None
 
 
 def _through(activation: str, value: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
@@ -140,58 +124,15 @@ def _through(activation: str, value: torch.Tensor, grad: torch.Tensor) -> torch.
 
 
 def _forward_layer(
-    structure: Reflection, wanted: np.ndarray, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, level: int
-) -> _Layer:
-    """Fill the columns of z for the level after `level`, before φ."""
-    graph, (heads, _, dim) = structure.graph, k.shape
+    edges: Edges, position: np.ndarray, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, level: int,
+    activation: str,
+) -> Layer:  # fmt: skip
+    """Fill the columns after those of x; only the rows that have a position."""
+    heads, _, dim = k.shape
     source, target = level * heads * dim, (level + 1) * heads * dim
-    near = torch.stack([x @ k[h, 0] for h, x in enumerate(z[:, source:target].chunk(heads, 1))], dim=1).numpy()
-    on_y, on_unit = (unit @ k[:, 0].T).numpy(), (unit @ k[:, 1].T).numpy()
-    dots, weights = (np.empty((len(graph.rows), heads), dtype=np.float32) for _ in range(2))
-    values, units = z.numpy(), unit.numpy()
-    run_blocks(
-        lambda begin, end: _kernels.reflect_forward(
-            graph.indptr, graph.columns, graph.sets, wanted, values, source, units, near, on_y, on_unit,
-            dots, weights, target, begin, end,
-        ),
-        structure.blocks,
-    )  # fmt: skip
-    return _Layer(wanted, on_y, dots, weights)
-
-
-def _backward_layer(
-    structure: Reflection, layer: _Layer, z: torch.Tensor, unit: torch.Tensor, k: torch.Tensor, source: int,
-    grad: torch.Tensor, d_z: torch.Tensor, d_unit: torch.Tensor,
-) -> torch.Tensor:  # fmt: skip
-    """Adds to the gradients of x (columns of d_z from `source`) and of ρ; returns that of k [h, 2, d]."""
-    graph, (heads, _, dim), (wanted, on_y, dots, weights) = structure.graph, k.shape, layer
-    values, units, g = z.numpy(), unit.numpy(), grad.contiguous().numpy()
-    k_y, k_unit = k[:, 0].contiguous().numpy(), k[:, 1].contiguous().numpy()
-    d_logits, d_dots = np.empty_like(dots), np.empty_like(dots)
-    d_near, d_values, d_units = np.zeros((len(z), heads), dtype=np.float32), d_z.numpy(), d_unit.numpy()
-    d_on_y, d_on_unit = np.zeros_like(on_y), np.zeros_like(on_y)
-    run_blocks(
-        lambda begin, end: _kernels.reflect_backward_edges(
-            graph.indptr, graph.columns, graph.sets, wanted, values, source, units, on_y, dots, weights, g,
-            d_logits, d_dots, begin, end,
-        ),
-        structure.blocks,
-    )  # fmt: skip
-    run_blocks(
-        lambda begin, end: _kernels.reflect_backward_entities(
-            graph.indptr, graph.columns, graph.reverse, graph.sets, wanted, units, k_y, weights, d_logits, d_dots, g,
-            d_near, d_values, source, begin, end,
-        ),
-        structure.blocks,
-    )  # fmt: skip
-    run_blocks(
-        lambda begin, end: _kernels.reflect_backward_sets(
-            structure.set_indptr, structure.set_edges, graph.rows, graph.columns, wanted, values, source, dots, weights,
-            d_logits, d_dots, g, k_y, k_unit, d_on_y, d_on_unit, d_units, begin, end,
-        ),
-        structure.set_blocks,
-    )  # fmt: skip
-    parts = z[:, source : source + heads * dim].chunk(heads, 1)
-    through_x = torch.stack([x.T @ torch.from_numpy(d_near[:, h]) for h, x in enumerate(parts)])
-    through_unit = [torch.from_numpy(d).T @ unit for d in (d_on_y, d_on_unit)]
-    return torch.stack([through_x + through_unit[0], through_unit[1]], dim=1)
+    on_y, on_unit = ((unit @ k[:, part].T).numpy() for part in range(2))
+    dots, weights = (np.empty((len(edges.columns), heads), dtype=np.float32) for _ in range(2))
+    k_y = k[:, 0].contiguous().numpy()
+    layer = Layer(position, z.numpy(), source, unit.contiguous().numpy(), k_y, on_y, dots, weights)
+    kernels.chosen().reflect_forward(edges, layer, target, on_unit, activation)
+    return layer

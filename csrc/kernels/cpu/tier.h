@@ -4,8 +4,11 @@
 
 #include "../blanket.h"
 #include "../evidence.h"
+#include "../negatives.h"
 #include "../proposals.h"
+#include "../reflection.h"
 #include "../relation_counts.h"
+#include "../sparse_rows.h"
 #include "../topk.h"
 #include "scratch.h"
 
@@ -25,6 +28,14 @@ struct Tier {
                                  int64_t k, bool distance, double* out);
     void (*exact_products_double)(const double* query, const double* keys, int64_t width, const int32_t* indices,
                                   int64_t k, bool distance, double* out);
+    void (*sparse_row)(const SparseRows&, int64_t row);
+    void (*reflect_forward_row)(const ReflectionForward&, int64_t row);
+    void (*reflect_backward_edges_row)(const ReflectionBackward&, int64_t row);
+    void (*reflect_backward_entity_row)(const ReflectionBackward&, int64_t row);
+    void (*reflect_backward_set_row)(const ReflectionBackward&, int64_t set);
+    void (*reflect_backward_attention)(const ReflectionBackward&, int64_t begin, int64_t end, float* sums);
+    int64_t (*negative_row)(const NegativeBlock&, int64_t query, Negative* hits);
+    void (*push_entity)(const NegativeBlock&, int64_t entity, const Pusher* pushers, int64_t count);
 };
 
 }  // namespace stea

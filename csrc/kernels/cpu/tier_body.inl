@@ -16,11 +16,15 @@ namespace STEA_TIER {
 namespace {
 
 #include "neighborhood.inl"
+#include "vectors.inl"
 // The kernels of the tier: each stands on the helpers above, and none on another.
 #include "blanket.inl"
 #include "evidence.inl"
+#include "negatives.inl"
 #include "proposals.inl"
+#include "reflection.inl"
 #include "relation_counts.inl"
+#include "sparse_rows.inl"
 #include "topk.inl"
 
 }  // namespace
@@ -28,9 +32,23 @@ namespace {
 extern const Tier tier;
 #define STEA_NAME_OF(tier_name) #tier_name
 #define STEA_NAME(tier_name) STEA_NAME_OF(tier_name)
-const Tier tier = {STEA_NAME(STEA_TIER), evidence_row, blanket_row,      count_row,
-                   proposal_row,         scan_scores,  add_exponentials, exact_products_float,
-                   exact_products_double};
+const Tier tier = {STEA_NAME(STEA_TIER),
+                   evidence_row,
+                   blanket_row,
+                   count_row,
+                   proposal_row,
+                   scan_scores,
+                   add_exponentials,
+                   exact_products_float,
+                   exact_products_double,
+                   sparse_row,
+                   reflect_forward_row,
+                   reflect_backward_edges_row,
+                   reflect_backward_entity_row,
+                   reflect_backward_set_row,
+                   reflect_backward_attention,
+                   negative_row,
+                   push_entity};
 
 }  // namespace STEA_TIER
 }  // namespace stea

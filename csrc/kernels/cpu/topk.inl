@@ -1,26 +1,3 @@
-// Eight scores at a time: one AVX register, or two SSE registers with the same results.
-typedef float Eight __attribute__((vector_size(8 * sizeof(float))));
-typedef int32_t EightBits __attribute__((vector_size(8 * sizeof(float))));
-
-static inline Eight load_eight(const float* values) {
-    Eight out;
-    __builtin_memcpy(&out, values, sizeof out);
-    return out;
-}
-
-static inline void store_eight(float* values, Eight eight) { __builtin_memcpy(values, &eight, sizeof eight); }
-
-// One bit per lane that is true.
-static inline uint32_t lanes_set(EightBits mask) {
-#ifdef __AVX__
-    return static_cast<uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
-#else
-    uint32_t bits = 0;
-    for (int lane = 0; lane < 8; ++lane) bits |= (mask[lane] != 0 ? 1u : 0u) << lane;
-    return bits;
-#endif
-}
-
 static inline float score_at(const ScoreBlock& block, int64_t row, int64_t column) {
     return block.values[row * block.columns + column] * (block.row_scale[row] * block.column_scale[column]) -
            block.row_offset[row] - block.column_offset[column];
@@ -54,26 +31,6 @@ int64_t scan_scores(const ScoreBlock& block, int64_t row, int64_t begin, int64_t
         }
     }
     return count;
-}
-
-// exp(x) for x <= 0, to a few units in the last place; 0 below -87 and for NaN (-inf times a beta of 0). Only
-// operations that round alike everywhere.
-static inline Eight exp_eight(Eight x) {
-    const EightBits usable = x > -87.0f;
-    const Eight clamped = reinterpret_cast<Eight>(usable & reinterpret_cast<EightBits>(x));
-    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-    const Eight shifted = clamped * 1.44269504f + kRound;
-    const Eight whole = shifted - kRound;
-    const Eight rest = (clamped - whole * 0.693359375f) + whole * 2.12194440e-4f;
-    Eight value = rest * 1.9875691500e-4f + 1.3981999507e-3f;
-    value = value * rest + 8.3334519073e-3f;
-    value = value * rest + 4.1665795894e-2f;
-    value = value * rest + 1.6666665459e-1f;
-    value = value * rest + 5.0000001201e-1f;
-    value = value * rest * rest + rest + 1.0f;
-    const EightBits exponent = reinterpret_cast<EightBits>(shifted) << 23;  // the low bits of `shifted` are the number
-    const Eight scaled = reinterpret_cast<Eight>(reinterpret_cast<EightBits>(value) + exponent);
-    return reinterpret_cast<Eight>(usable & reinterpret_cast<EightBits>(scaled));
 }
 
 // Sum over the columns of exp(beta * (score - row_anchor)); adds exp(beta * (score - column_anchor)) to

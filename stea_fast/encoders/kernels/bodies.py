@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What the encoders run on a CPU, compiled by Numba: plain arrays in, rows [begin, end) of the output filled.
+"""Kernels of the encoders, compiled by Numba: plain arrays in, rows [begin, end) of the output filled.
 
 Each kernel owns its output rows, so results do not depend on the number of threads. Sums may be reordered
 (`reassoc`), or the inner products would not use vector instructions.
@@ -7,6 +7,7 @@ Each kernel owns its output rows, so results do not depend on the number of thre
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ def row_blocks(indptr: np.ndarray) -> list[tuple[int, int]]:
     cost = indptr + np.arange(len(indptr))
     count = max(1, min(BLOCKS_PER_THREAD * torch.get_num_threads(), int(cost[-1]) // ENTRIES_PER_BLOCK))
     return threads.row_blocks(cost, count)
+
+
+def run_blocks(task: Callable[[int, int], object], blocks: list[tuple[int, int]]) -> None:
+    """Run `task(begin, end)` for every range of rows, on as many threads as torch uses."""
+    count = torch.get_num_threads()
+    if count == 1 or len(blocks) == 1:
+        for begin, end in blocks:
+            task(begin, end)
+    else:
+        threads.run_blocks(task, blocks, count)
 
 
 @kernel
@@ -103,27 +114,23 @@ def keep(x, draws, limit, scale, out, begin, end):
 
 @kernel
 def reflect_forward(
-    indptr, columns, sets, wanted, z, source, unit, near, on_y, on_unit, dots, weights, target, begin, end
+    indptr, columns, sets, position, z, source, unit, k_y, on_y, on_unit, dots, weights, target, begin, end
 ):
-    """z[i, target + …] = Σ_j a_ij (x_j − 2 (x_j·ρ) ρ) for every head, x = z[:, source …]; ρ = unit[sets[e]].
-
-    The logit of an edge is near[j] − 2 (x_j·ρ) on_y[set] + on_unit[set]. Keeps the inner products and a_ij.
-    Rows that are not wanted become zero, here and in the gradients, and nothing is kept of their edges.
-    """
+    """z[i, target + …] = Σ_j a_ij (x_j − 2 (x_j·ρ) ρ) for every head, before φ."""
     dim, heads = unit.shape[1], on_y.shape[1]
     for i in range(begin, end):
+        if len(position) and position[i] < 0:
+            continue
         row = z[i, target : target + heads * dim]
         row[:] = 0
-        if not wanted[i]:
-            continue
         first, last = indptr[i], indptr[i + 1]
         for h in range(heads):
             highest = np.float32(-np.inf)
             for e in range(first, last):
-                j, s = columns[e], sets[e]
-                start = source + h * dim
-                product = dot(z[j, start : start + dim], unit[s])
-                logit = near[j, h] - 2 * product * on_y[s, h] + on_unit[s, h]
+                s = sets[e]
+                x = z[columns[e], source + h * dim : source + (h + 1) * dim]
+                product = dot(x, unit[s])
+                logit = dot(x, k_y[h]) - 2 * product * on_y[s, h] + on_unit[s, h]
                 dots[e, h], weights[e, h] = product, logit
                 highest = max(highest, logit)
             total = np.float32(0)
@@ -145,15 +152,16 @@ def reflect_forward(
 
 @kernel
 def reflect_backward_edges(
-    indptr, columns, sets, wanted, z, source, unit, on_y, dots, weights, grad, d_logits, d_dots, begin, end
+    indptr, columns, sets, position, z, source, unit, on_y, dots, weights, grad, d_logits, d_dots, begin, end
 ):
-    """Gradients of the logits and of the inner products, from grad [n, heads · dim] of the weighted sums."""
+    """Gradients of the logits and of the inner products, from grad [rows, heads · dim] of the weighted sums."""
     dim, heads = unit.shape[1], on_y.shape[1]
     for i in range(begin, end):
-        if not wanted[i]:
+        place = position[i] if len(position) else i
+        if place < 0:
             continue
         for h in range(heads):
-            g = grad[i, h * dim : (h + 1) * dim]
+            g = grad[place, h * dim : (h + 1) * dim]
             mean = np.float32(0)
             for e in range(indptr[i], indptr[i + 1]):
                 start = source + h * dim
@@ -170,21 +178,22 @@ def reflect_backward_edges(
 
 @kernel
 def reflect_backward_entities(
-    indptr, columns, reverse, sets, wanted, unit, k_y, weights, d_logits, d_dots, grad, d_near, d_z, source, begin, end
+    indptr, columns, reverse, sets, position, unit, k_y, weights, d_logits, d_dots, grad, d_near, d_x, begin, end
 ):
-    """Adds the gradient of x_j to d_z[j, source …], over the edges that lead to j: e = reverse[j's own edges]."""
+    """Adds the gradient of x_j to d_x[j], over the edges that lead to j: e = reverse[j's own edges]."""
     dim, heads = unit.shape[1], weights.shape[1]
     for j in range(begin, end):
-        row = d_z[j, source : source + heads * dim]
+        row = d_x[j]
         for own in range(indptr[j], indptr[j + 1]):
             e, i = reverse[own], columns[own]
-            if not wanted[i]:
+            place = position[i] if len(position) else i
+            if place < 0:
                 continue
             rho = unit[sets[e]]
             for h in range(heads):
                 a, along = weights[e, h], d_dots[e, h]
                 d_near[j, h] += d_logits[e, h]
-                out, g = row[h * dim : (h + 1) * dim], grad[i, h * dim : (h + 1) * dim]
+                out, g = row[h * dim : (h + 1) * dim], grad[place, h * dim : (h + 1) * dim]
                 for c in range(dim):
                     out[c] += a * g[c] + along * rho[c]
         for h in range(heads):
@@ -195,23 +204,24 @@ def reflect_backward_entities(
 
 @kernel
 def reflect_backward_sets(
-    set_indptr, set_edges, rows, columns, wanted, z, source, dots, weights, d_logits, d_dots, grad,
+    set_indptr, set_edges, rows, columns, position, z, source, dots, weights, d_logits, d_dots, grad,
     k_y, k_unit, d_on_y, d_on_unit, d_unit, begin, end,
 ):  # fmt: skip
     """Adds the gradient of ρ to d_unit[s], over the edges whose set of relations is s."""
     dim, heads = d_unit.shape[1], weights.shape[1]
     for s in range(begin, end):
         out = d_unit[s]
-        for position in range(set_indptr[s], set_indptr[s + 1]):
-            e = set_edges[position]
+        for at in range(set_indptr[s], set_indptr[s + 1]):
+            e = set_edges[at]
             i, j = rows[e], columns[e]
-            if not wanted[i]:
+            place = position[i] if len(position) else i
+            if place < 0:
                 continue
             for h in range(heads):
                 d_on_unit[s, h] += d_logits[e, h]
                 d_on_y[s, h] -= 2 * dots[e, h] * d_logits[e, h]
                 through, along = -2 * weights[e, h] * dots[e, h], d_dots[e, h]
-                g = grad[i, h * dim : (h + 1) * dim]
+                g = grad[place, h * dim : (h + 1) * dim]
                 x = z[j, source + h * dim : source + (h + 1) * dim]
                 for c in range(dim):
                     out[c] += through * g[c] + along * x[c]
@@ -221,12 +231,12 @@ def reflect_backward_sets(
 
 
 @searching
-def negative_weights(products, norms, base, centre, ends, scale, cut, losses, begin, end):
+def negative_weights(products, norms, base, centre, ends, scale, least, cut, losses, begin, end):
     """Replaces the products of a query with all entities by ∂LSE/∂u; fills `losses` with LSE(scale · û).
 
     u_j = base + 2 products_j − norms_j; the entries of `ends` (the pair itself) are written so that u = 0, and
     get no gradient. `centre` is about the mean of 2 products − norms: without it the squares would cancel.
-    Entries below e^−cut of the largest become zero.
+    Entries below e^−least of the largest count as zero, and those below e^−cut have no gradient.
     """
     n = products.shape[1]
     for q in range(begin, end):
@@ -242,7 +252,7 @@ def negative_weights(products, norms, base, centre, ends, scale, cut, losses, be
             top = value if value > top else top
         mean = np.float64(total) / n
         steep = scale / np.sqrt(np.float64(squares) / n - mean * mean)
-        limit, factor, parts = np.float32(top - cut / steep), np.float32(steep), np.float32(0)
+        limit, factor, parts = np.float32(top - least / steep), np.float32(steep), np.float32(0)
         for j in range(n):
             part = np.exp(factor * (row[j] - top)) if row[j] >= limit else np.float32(0)
             row[j] = part
@@ -250,9 +260,9 @@ def negative_weights(products, norms, base, centre, ends, scale, cut, losses, be
         losses[q] = steep * (top - mean) + np.log(parts)
         row[ends[q, 0]] = 0
         row[ends[q, 1]] = 0
-        factor = np.float32(steep / parts)
+        factor, smallest = np.float32(steep / parts), np.float32(np.exp(-cut))
         for j in range(n):
-            row[j] *= factor
+            row[j] = row[j] * factor if row[j] >= smallest else np.float32(0)
 
 
 @kernel

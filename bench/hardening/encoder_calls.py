@@ -1,0 +1,77 @@
+"""Arguments of the entry points of `stea_fast._core` that serve the encoders, for `core_calls`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Arguments = dict[str, Any]
+
+
+def _run(rng: np.random.Generator) -> Arguments:
+    return {"n_threads": int(rng.integers(1, 4)), "tier": ""}
+
+
+def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+def _offsets(rng: np.random.Generator, rows: int, size: int) -> np.ndarray:
+    return np.concatenate([[0], np.sort(rng.integers(0, size + 1, size=rows - 1)), [size]])
+
+
+def sparse_rows(rng: np.random.Generator) -> Arguments:
+    """A small sparse matrix and a dense one."""
+    rows, size, height, width = (int(count) for count in rng.integers(1, 40, size=4))
+    columns = rng.integers(height, size=size).astype(np.int32)
+    given = {"indptr": _offsets(rng, rows, size), "columns": columns, "values": _floats(rng, size)}
+    return {**given, "x": _floats(rng, height, width), "out": _floats(rng, rows, width), **_run(rng)}
+
+
+def _layer(rng: np.random.Generator) -> tuple[Arguments, tuple[int, int, int, int, int]]:
+    """What both directions of a layer take, and its sizes: entities, edges, sets, heads, dimensions."""
+    n, size, sets, dim = (int(count) for count in rng.integers(1, 30, size=4))
+    heads = int(rng.integers(1, 4))
+    rows, columns, reverse, kinds, edges = (
+        rng.integers(limit, size=size).astype(np.int32) for limit in (n, n, size, sets, size)
+    )
+    graph = _offsets(rng, n, size), rows, columns, reverse, kinds, _offsets(rng, sets, size), edges
+    given = {
+        "graph": graph, "position": np.empty(0, dtype=np.int32), "z": _floats(rng, n, 2 * heads * dim), "source": 0,
+        "unit": _floats(rng, sets, dim), "k_y": _floats(rng, heads, dim), "on_y": _floats(rng, sets, heads),
+        "dots": _floats(rng, size, heads), "weights": _floats(rng, size, heads), "activation": "tanh", **_run(rng),
+    }  # fmt: skip
+    return given, (n, size, sets, heads, dim)
+
+
+def reflect_forward(rng: np.random.Generator) -> Arguments:
+    """A layer of relational reflection on arbitrary edges."""
+    given, (_, _, sets, heads, dim) = _layer(rng)
+    return {**given, "target": heads * dim, "on_unit": _floats(rng, sets, heads)}
+
+
+def reflect_backward(rng: np.random.Generator) -> Arguments:
+    """Its gradient; in half of the calls for some rows only."""
+    given, (n, _, sets, heads, dim) = _layer(rng)
+    some = rng.random() < 0.5
+    position = rng.integers(-1, n, size=n).astype(np.int32) if some else np.empty(0, dtype=np.int32)
+    others = {
+        "k_unit": _floats(rng, heads, dim), "grad": _floats(rng, n, heads * dim), "outer": _floats(rng, n, 2 * heads * dim),
+        "outer_position": position, "d_x": _floats(rng, n, heads * dim), "d_unit": _floats(rng, sets, dim),
+    }  # fmt: skip
+    return {**given, **others, "position": position}
+
+
+def hard_negatives(rng: np.random.Generator) -> Arguments:
+    """Products of single or of half precision."""
+    queries, entities, width = int(rng.integers(0, 20)), int(rng.integers(2, 60)), int(rng.integers(1, 40))
+    products = _floats(rng, queries, entities)
+    short = (products.view(np.uint32) >> 16).astype(np.uint16)
+    ends = np.array([rng.permutation(entities)[:2] for _ in range(queries)], dtype=np.int32).reshape(queries, 2)
+    vectors = {"queries": _floats(rng, queries, width), "z": _floats(rng, entities, width)}
+    sums = {"norms": _floats(rng, entities), "base": _floats(rng, queries), "centre": _floats(rng, queries)}
+    return {
+        "products": short if rng.random() < 0.5 else products, **vectors, **sums, "ends": ends, "scale": 30.0, "cut": 10.0,
+        "gradient": np.zeros_like(vectors["z"]), **_run(rng),
+    }  # fmt: skip

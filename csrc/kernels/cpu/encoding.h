@@ -1,0 +1,14 @@
+// The kernels of the encoders over all their rows, with threads. Denormal numbers count as zero on every thread: a
+// training step is full of them, and each costs a hundred cycles.
+#pragma once
+
+#include "run.h"
+
+namespace stea {
+
+void run_sparse_rows(const SparseRows& args, const RunOptions& options);
+void run_reflection_forward(const ReflectionForward& args, const RunOptions& options);
+void run_reflection_backward(const ReflectionBackward& args, const RunOptions& options);
+void run_negatives(const NegativeBlock& block, const RunOptions& options);
+
+}  // namespace stea

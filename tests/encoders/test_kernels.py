@@ -1,0 +1,155 @@
+"""The compiled kernels of the encoders: one contract, both ways to compute it, every tier and any number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+import stea_fast as sf
+from stea_fast.encoders import _negatives, kernels
+from stea_fast.encoders._graph import JointGraph
+from stea_fast.encoders._reflection import ALL_ROWS, Reflection
+from stea_fast.encoders.kernels import by_numba
+from stea_fast.encoders.kernels.layers import Layer, LayerGradient
+
+native = pytest.importorskip("stea_fast.encoders.kernels.native", reason="the native module is not built")
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def on_every_tier(monkeypatch, call):
+    """The results of `call()` on each instruction set."""
+    results = []
+    for tier in native._core.tiers():
+        monkeypatch.setenv("STEA_TIER", tier)
+        results.append(call())
+    return results
+
+
+def close(a, b, tolerance=1e-4):
+    return np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b) + 1e-6
+
+
+@pytest.mark.parametrize("way", [native, by_numba])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_sparse_rows_are_the_product(way, seed):
+    rng = np.random.default_rng(seed)
+    rows, height, width = (int(size) for size in rng.integers(1, 90, size=3))
+    matrix = np.where(rng.random((rows, height)) < 0.3, rng.standard_normal((rows, height)), 0).astype(np.float32)
+    x, out = rng.standard_normal((height, width), dtype=np.float32), np.full((rows, width), np.nan, dtype=np.float32)
+    indptr = np.concatenate([[0], np.cumsum((matrix != 0).sum(1))])
+    way.sparse_rows((indptr, np.nonzero(matrix)[1].astype(np.int32), matrix[matrix != 0]), x, out)
+    assert close(out, matrix @ x, 1e-5)
+
+
+def layer_results(way, activation, some, dim, seed=0):
+    """The output of a layer and all its gradients, on a small graph with hubs and lonely entities."""
+    rng = np.random.default_rng(seed)
+    triples = np.stack([rng.integers(40, size=150), rng.integers(5, size=150), rng.integers(44, size=150) % 40], axis=1)
+    triples[:70, 0] = 0  # more edges than are summed at a time
+    kgs = [sf.KG(triples, 42, 5), sf.KG(triples[::2], 41, 5)]
+    edges = Reflection(JointGraph.join(*kgs), torch.device("cpu")).edges
+    n, num_edges, sets, heads = len(edges.indptr) - 1, len(edges.columns), len(edges.set_indptr) - 1, 2
+
+    def numbers(*shape):
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    position, count = ALL_ROWS, n
+    if some:
+        position, count = np.full(n, -1, dtype=np.int32), n // 3
+        position[rng.permutation(n)[:count]] = np.arange(count)
+    z, unit, k, k_unit = numbers(n, 3 * heads * dim), numbers(sets, dim), numbers(heads, dim), numbers(heads, dim)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    dots, weights = (np.zeros((num_edges, heads), dtype=np.float32) for _ in range(2))
+    layer = Layer(position, z, heads * dim, unit, k, unit @ k.T, dots, weights)
+    grad, outer = numbers(count, heads * dim), numbers(count, 3 * heads * dim)
+    z[:, : heads * dim], d_x = np.tanh(z[:, : heads * dim]), np.full((n, heads * dim), np.nan, dtype=np.float32)
+    given = LayerGradient(k_unit, activation, grad, outer, position, d_x, np.zeros_like(unit))
+    wanted = position >= 0 if some else np.ones(n, dtype=bool)
+    way.reflect_forward(edges, layer, 2 * heads * dim, unit @ k_unit.T, activation)
+    through = way.reflect_backward(edges, layer, given)
+    return [z[wanted, 2 * heads * dim :], d_x, given.d_unit, *through]
+
+
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize(("activation", "dim"), [("tanh", 64), ("relu", 100), ("tanh", 5)])
+def test_both_ways_make_the_same_layer_and_gradients(activation, dim, some, threads):
+    found, expected = (layer_results(way, activation, some, dim) for way in (native, by_numba))
+    assert all(close(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_layers_are_the_same_bits_on_every_tier_and_number_of_threads(monkeypatch):
+    before, results = torch.get_num_threads(), []
+    for count in (1, 2, 5):
+        torch.set_num_threads(count)
+        results += on_every_tier(monkeypatch, lambda: layer_results(native, "tanh", True, 20))
+    torch.set_num_threads(before)
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def negatives(way, short, seed=0, queries=37, entities=900, width=50):
+    """Losses, pushes, pulled rows and the gradient of a block of queries."""
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((entities, width), dtype=np.float32)
+    ends = np.stack([rng.permutation(entities)[:queries], rng.permutation(entities)[:queries]], axis=1).astype(np.int32)
+    ends[:, 1] += ends[:, 0] == ends[:, 1]
+    ends %= entities
+    given = z[ends[:, 0]]
+    products, norms = given @ z.T, (z * z).sum(1)
+    base = ((given - z[ends[:, 1]]) ** 2).sum(1) + 1 - norms[ends[:, 0]]
+    centre, gradient = 2 * given @ z.mean(0) - norms.mean(), np.zeros_like(z)
+    if short:
+        products = torch.from_numpy(products).bfloat16().view(torch.int16).numpy().view(np.uint16)
+    results = way.hard_negatives(products, given, z, norms, base, centre, ends, 30.0, _negatives.CUT, gradient)
+    return [*results, gradient]
+
+
+def test_both_ways_find_the_same_negatives(threads):
+    found, expected = (negatives(way, False) for way in (native, by_numba))
+    assert all(close(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_products_of_half_precision_change_little():
+    """What has a gradient is computed again: only the deviation and where the cut is are rounded."""
+    for short, exact in zip(negatives(native, True), negatives(native, False), strict=True):
+        assert 0 < np.linalg.norm(short - exact) <= 2e-3 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_negatives_are_the_same_bits_on_every_tier_and_number_of_threads(monkeypatch, short):
+    before, results = torch.get_num_threads(), []
+    for count in (1, 2, 5):
+        torch.set_num_threads(count)
+        results += on_every_tier(monkeypatch, lambda: negatives(native, short))
+    torch.set_num_threads(before)
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def test_a_loss_without_meaning_is_no_number():
+    assert np.isnan(negatives(native, False, entities=2, queries=1)[0]).all()  # all entities are ends of the pair
+
+
+def test_the_backend_is_that_of_the_environment():
+    code = "from stea_fast.encoders import kernels; print(kernels.chosen().__name__)"
+    for name, module in (("numba", "by_numba"), ("native", "native"), ("auto", "native")):
+        environment = {**os.environ, "STEA_BACKEND": name}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == f"stea_fast.encoders.kernels.{module}"
+    assert kernels.chosen().__name__.startswith("stea_fast.encoders.kernels.")
