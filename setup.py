@@ -68,6 +68,7 @@ def core_extension():
             "csrc/kernels/cpu/containment.cpp",
             "csrc/kernels/cpu/crew.cpp",
             "csrc/kernels/cpu/isa.cpp",
+            "csrc/kernels/cpu/pair_products.cpp",
             "csrc/kernels/cpu/pair_rows.cpp",
             "csrc/kernels/cpu/pair_values.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",

@@ -29,21 +29,26 @@ static inline Strength strength_of_relations(const RelationTableView& table, int
 
 static inline double clamped_factor(double x) { return 1.0 - x > kMinFactor ? 1.0 - x : kMinFactor; }
 
-// What one statement r(e, n) and one r'(e', n') say together.
-static inline Support support_of(const ProposalArgs& args, int32_t relation, Edge back, double weight) {
-    const int32_t inverse = back.relation < args.num_target_relations ? back.relation + args.num_target_relations
-                                                                      : back.relation - args.num_target_relations;
-    const Strength strength = strength_of_relations(args.relations, relation, inverse);
+static inline Support support_by(Strength strength, double weight) {
     const double x = weight * static_cast<double>(strength.source);
     const double y = weight * static_cast<double>(strength.target);
     return {clamped_factor(x) * clamped_factor(y), x + y};
 }
 
+// What one statement r(e, n) and one r'(e', n') say together.
+static inline Support support_of(const ProposalArgs& args, int32_t relation, Edge back, double weight) {
+    const int32_t inverse = back.relation < args.num_target_relations ? back.relation + args.num_target_relations
+                                                                      : back.relation - args.num_target_relations;
+    return support_by(strength_of_relations(args.relations, relation, inverse), weight);
+}
+
+// Whether a target is new cannot be predicted: it is noted, and forgotten where it is not.
 static inline void add_support(ProposalScratch& scratch, int32_t target, const Support& more) {
     constexpr double kLeast = 1e-300;
     if (more.sum <= 0.0) return;
     Support& support = scratch.support.data[target];
-    if (support.sum == 0.0) scratch.touched.data[scratch.num_touched++] = target;
+    scratch.touched.data[scratch.num_touched] = target;
+    scratch.num_touched += support.sum == 0.0;
     const double product = support.product * more.product;
     support = Support{product > kLeast ? product : kLeast, support.sum + more.sum};
 }
@@ -59,66 +64,95 @@ static void follow_statement(const ProposalArgs& args, ProposalScratch& scratch,
     }
 }
 
-// The strongest of what the facts of a visit say together with an edge by this relation.
-static Support strongest_support(const ProposalArgs& args, const Visit& visit, Edge back) {
-    Support strongest{1.0, 0.0};
-    for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
-        const Support support = support_of(args, fact->relation, back, visit.weight);
-        strongest.product = support.product < strongest.product ? support.product : strongest.product;
-        strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
-    }
-    return strongest;
+static inline void take_stronger(Support& strongest, const Support& support) {
+    strongest.product = support.product < strongest.product ? support.product : strongest.product;
+    strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
 }
 
-// The strongest of a run of edges that lead to one target; moves `back` behind the run.
+// The strongest of what the facts of a visit and a run of edges to one target say; moves `back` behind the run.
 static Support support_of_run(const ProposalArgs& args, const Visit& visit, const Edge*& back, const Edge* end) {
     const int32_t target = back->neighbor;
     Support strongest{1.0, 0.0};
     for (; back < end && back->neighbor == target; ++back) {
-        const Support support = strongest_support(args, visit, *back);
-        strongest.product = support.product < strongest.product ? support.product : strongest.product;
-        strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
+        for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
+            take_stronger(strongest, support_of(args, fact->relation, *back, visit.weight));
+        }
     }
     return strongest;
 }
 
-// Every target beyond the counterpart takes the strongest of what the facts say; with kTouchedOnly, every target that
-// has support already. Beyond a hub nearly all edges have one relation: what it says is computed once.
+// The edges of a counterpart that agree with one fact, and lead to open targets; with kTouchedOnly, to targets that
+// have support already. Without a jump: whether a pair of relations is stored cannot be predicted.
+template <bool kTouchedOnly>
+static int64_t find_reached(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    const int32_t half = args.num_target_relations;
+    const PairSlot* slots = args.relations.slots + args.relations.shift[visit.first->relation];
+    const Edge* back = args.target.edges + args.target.indptr[visit.counterpart];
+    const Edge* const end = back + visit.edges;
+    scratch.reached.reserve(visit.edges + 1);  // one is written ahead
+    Reached* reached = scratch.reached.data;
+    int64_t count = 0;
+    for (; back < end; ++back) {
+        const int32_t inverse = back->relation < half ? back->relation + half : back->relation - half;
+        const PairSlot& slot = slots[args.relations.rank[inverse]];
+        reached[count] = Reached{back->neighbor, slot.strength};
+        bool is_reached = (slot.relation == inverse) & (args.open_targets[back->neighbor] != 0);
+        if (kTouchedOnly) is_reached &= scratch.support.data[back->neighbor].sum != 0.0;
+        count += is_reached;
+    }
+    return count;
+}
+
+// Every target beyond the counterpart takes the strongest of what one fact says.
+template <bool kTouchedOnly>
+static void follow_fact(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    const int64_t count = find_reached<kTouchedOnly>(args, scratch, visit);
+    const Reached* reached = scratch.reached.data;
+    for (int64_t i = 0; i < count;) {
+        const int32_t target = reached[i].target;
+        Support strongest = support_by(reached[i].strength, visit.weight);
+        for (++i; i < count && reached[i].target == target; ++i) {
+            take_stronger(strongest, support_by(reached[i].strength, visit.weight));
+        }
+        add_support(scratch, target, strongest);
+    }
+}
+
+// The same for any number of facts about the neighbour.
 template <bool kTouchedOnly>
 static void follow_witness(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
-    const Edge* const end = args.target.edges + args.target.indptr[visit.counterpart + 1];
-    int32_t relation = -1;
-    Support of_relation{1.0, 0.0};
-    for (const Edge* back = args.target.edges + args.target.indptr[visit.counterpart]; back < end;) {
+    if (visit.last - visit.first == 1 && !args.relations.has_defaults) {
+        return follow_fact<kTouchedOnly>(args, scratch, visit);
+    }
+    const Edge* back = args.target.edges + args.target.indptr[visit.counterpart];
+    const Edge* const end = back + visit.edges;
+    while (back < end) {
         const int32_t target = back->neighbor;
-        const bool is_run = back + 1 < end && back[1].neighbor == target;
         if (!args.open_targets[target] || (kTouchedOnly && scratch.support.data[target].sum == 0.0)) {
             while (back < end && back->neighbor == target) ++back;
-        } else if (is_run) {
-            add_support(scratch, target, support_of_run(args, visit, back, end));
         } else {
-            if (back->relation != relation) {
-                relation = back->relation;
-                of_relation = strongest_support(args, visit, *back);
-            }
-            add_support(scratch, target, of_relation);
-            ++back;
+            add_support(scratch, target, support_of_run(args, visit, back, end));
         }
     }
+}
+
+// What a visit says for one target, which is searched among the edges of the counterpart.
+static Support support_for(const ProposalArgs& args, const Visit& visit, int32_t target) {
+    const int64_t begin = args.target.indptr[visit.counterpart];
+    const int64_t end = args.target.indptr[visit.counterpart + 1];
+    const int64_t found = lower_bound(args.target.edges, begin, end, target);
+    if (found == end || args.target.edges[found].neighbor != target) return Support{1.0, 0.0};
+    const Edge* back = args.target.edges + found;
+    return support_of_run(args, visit, back, args.target.edges + end);
 }
 
 // The targets that can still be among the best take what the visit says; those of a hub are searched, not scanned.
 static void follow_contenders(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
     constexpr int64_t kSearchCost = 16;  // of one binary search, in scanned edges
     if (scratch.num_contenders * kSearchCost > visit.edges) return follow_witness<true>(args, scratch, visit);
-    const int64_t begin = args.target.indptr[visit.counterpart];
-    const int64_t end = args.target.indptr[visit.counterpart + 1];
     for (int64_t i = 0; i < scratch.num_contenders; ++i) {
         const int32_t target = scratch.contenders.data[i];
-        const int64_t found = lower_bound(args.target.edges, begin, end, target);
-        if (found == end || args.target.edges[found].neighbor != target) continue;
-        const Edge* back = args.target.edges + found;
-        add_support(scratch, target, support_of_run(args, visit, back, args.target.edges + end));
+        add_support(scratch, target, support_for(args, visit, target));
     }
 }
 
@@ -126,27 +160,46 @@ static void follow_contenders(const ProposalArgs& args, ProposalScratch& scratch
 // < 1.0002.
 static inline bool is_beaten(double product, double by) { return product > by * 1.0002; }
 
-// The k-th smallest product of the given targets, of which there are at least k > 0.
-static double kth_product(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count) {
-    const int64_t k = args.k;
-    scratch.least_products.reserve(k);
-    double* least = scratch.least_products.data;  // increasing
-    for (int64_t i = 0; i < count; ++i) {
-        const double product = scratch.support.data[targets[i]].product;
-        int64_t place = i < k ? i : k;
-        if (place == k && product >= least[k - 1]) continue;
-        if (place == k) --place;
-        for (; place > 0 && least[place - 1] > product; --place) least[place] = least[place - 1];
-        least[place] = product;
-    }
-    return least[k - 1];
+// Inserts into an increasing list of at most `most`.
+static inline int64_t insert_product(RankedTarget* list, int64_t size, int64_t most, RankedTarget item) {
+    if (size == most && item.product >= list[most - 1].product) return size;
+    int64_t place = size < most ? size : most - 1;
+    for (; place > 0 && list[place - 1].product > item.product; --place) list[place] = list[place - 1];
+    list[place] = item;
+    return size < most ? size + 1 : size;
 }
 
-// Keeps, of the given targets, those that the visits to come can lead among the best k; false: a target that none of
-// the visits so far has reached could come among them as well.
+// A product that the k-th best target will not exceed in the end, of at least k > 0 targets. The best so far are looked
+// up in the visits to come, if that is less work than the visits are: then it is known what they reach.
+static double kth_product(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count,
+                          int64_t visit, int64_t edges_left) {
+    constexpr int64_t kSearchCost = 32;  // of one target in one visit, in edges that are walked
+    const int64_t most = 2 * args.k;
+    scratch.ranked.reserve(2 * most);
+    RankedTarget* best = scratch.ranked.data;
+    int64_t size = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        size = insert_product(best, size, most, {scratch.support.data[targets[i]].product, targets[i]});
+    }
+    if ((scratch.num_visits - visit) * size * kSearchCost > edges_left) return best[args.k - 1].product;
+    RankedTarget* completed = best + most;
+    int64_t known = 0;
+    for (int64_t i = 0; i < size; ++i) {
+        RankedTarget item = best[i];
+        for (int64_t v = visit; v < scratch.num_visits; ++v) {
+            item.product *= support_for(args, scratch.visits.data[v], item.target).product;
+        }
+        known = insert_product(completed, known, args.k, item);
+    }
+    return completed[args.k - 1].product;
+}
+
+// Keeps, of the given targets, those that the visits from `visit` on can lead among the best k; false: a target that
+// none of the visits before has reached could come among them as well.
 static bool find_contenders(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count,
-                            double least_factor) {
-    const double kth = kth_product(args, scratch, targets, count);
+                            int64_t visit, int64_t edges_left) {
+    const double kth = kth_product(args, scratch, targets, count, visit, edges_left);
+    const double least_factor = scratch.visits.data[visit].least_factor;
     if (!is_beaten(least_factor, kth)) return false;
     scratch.contenders.reserve(count);
     int64_t kept = 0;
@@ -230,9 +283,9 @@ static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
     for (int64_t v = 0; v < scratch.num_visits; ++v) {
         const Visit& visit = scratch.visits.data[v];
         const int64_t count = has_contenders ? scratch.num_contenders : scratch.num_touched;
-        if (left > kFewEdges && count >= args.k && count > 2 * args.k && 2 * walked >= count) {
+        if (left > kFewEdges && count > 2 * args.k && 2 * walked >= count) {
             const int32_t* targets = has_contenders ? scratch.contenders.data : scratch.touched.data;
-            has_contenders |= find_contenders(args, scratch, targets, count, visit.least_factor);
+            has_contenders |= find_contenders(args, scratch, targets, count, v, left);
             walked = 0;
         }
         if (has_contenders) {

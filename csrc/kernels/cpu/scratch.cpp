@@ -34,6 +34,8 @@ template struct Buffer<BlockHead>;
 template struct Buffer<Hit>;
 template struct Buffer<Support>;
 template struct Buffer<Visit>;
+template struct Buffer<Reached>;
+template struct Buffer<RankedTarget>;
 
 Numbering::Numbering(int64_t range) {
     number_of.reserve(range);
@@ -71,7 +73,7 @@ void CountScratch::reserve_lanes(int64_t needed) {
 ProposalScratch::ProposalScratch(const Sizes& sizes) {
     support.reserve(sizes.num_targets);
     std::fill_n(support.data, sizes.num_targets, Support{1.0, 0.0});
-    touched.reserve(sizes.num_targets);
+    touched.reserve(sizes.num_targets + 1);
 }
 
 namespace {

@@ -57,6 +57,17 @@ struct Support {
     double sum;  // 0 = nothing
 };
 
+// A target beyond a counterpart, and what leads there.
+struct Reached {
+    int32_t target;
+    Strength strength;
+};
+
+struct RankedTarget {
+    double product;
+    int32_t target;
+};
+
 // A walk from a row over the counterpart of one neighbour to the targets beyond.
 struct Visit {
     const Edge* first;  // facts [first, last) about the neighbour
@@ -78,6 +89,8 @@ extern template struct Buffer<BlockHead>;
 extern template struct Buffer<Hit>;
 extern template struct Buffer<Support>;
 extern template struct Buffer<Visit>;
+extern template struct Buffer<Reached>;
+extern template struct Buffer<RankedTarget>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
 struct Numbering {
@@ -179,12 +192,13 @@ struct BlanketScratch {
 };
 
 struct ProposalScratch {
-    Buffer<Support> support;        // [targets]
-    Buffer<int32_t> touched;        // targets with support
-    Buffer<int64_t> fan_out;        // [degree] edges behind every fact of the row
-    Buffer<Visit> visits;           // of the row, in their order
-    Buffer<int32_t> contenders;     // touched targets that can still be among the best
-    Buffer<double> least_products;  // [k] for their choice
+    Buffer<Support> support;      // [targets]
+    Buffer<int32_t> touched;      // targets with support
+    Buffer<int64_t> fan_out;      // [degree] edges behind every fact of the row
+    Buffer<Visit> visits;         // of the row, in their order
+    Buffer<int32_t> contenders;   // touched targets that can still be among the best
+    Buffer<RankedTarget> ranked;  // [2, 2k] for their choice
+    Buffer<Reached> reached;      // by one visit
     int64_t num_touched = 0;
     int64_t num_visits = 0;
     int64_t num_contenders = -1;  // -1: all that are touched
