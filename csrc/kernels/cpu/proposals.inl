@@ -29,28 +29,35 @@ static inline Strength strength_of_relations(const RelationTableView& table, int
 
 static inline double clamped_factor(double x) { return 1.0 - x > kMinFactor ? 1.0 - x : kMinFactor; }
 
+// What one statement r(e, n) and one r'(e', n') say together.
 static inline Support support_by(Strength strength, double weight) {
     const double x = weight * static_cast<double>(strength.source);
     const double y = weight * static_cast<double>(strength.target);
     return {clamped_factor(x) * clamped_factor(y), x + y};
 }
 
-// What one statement r(e, n) and one r'(e', n') say together.
-static inline Support support_of(const ProposalArgs& args, int32_t relation, Edge back, double weight) {
+static inline Strength strength_of(const ProposalArgs& args, int32_t relation, Edge back) {
     const int32_t inverse = back.relation < args.num_target_relations ? back.relation + args.num_target_relations
                                                                       : back.relation - args.num_target_relations;
-    return support_by(strength_of_relations(args.relations, relation, inverse), weight);
+    return strength_of_relations(args.relations, relation, inverse);
 }
 
-// Whether a target is new cannot be predicted: it is noted, and forgotten where it is not.
+// The supports of a row stand side by side, those of targets first touched last. Whether a target is new cannot be
+// predicted: the place after the last is kept ready, and taken without a jump. reserve_support() has made room.
 static inline void add_support(ProposalScratch& scratch, int32_t target, const Support& more) {
     constexpr double kLeast = 1e-300;
     if (more.sum <= 0.0) return;
-    Support& support = scratch.support.data[target];
-    scratch.touched.data[scratch.num_touched] = target;
-    scratch.num_touched += support.sum == 0.0;
-    const double product = support.product * more.product;
-    support = Support{product > kLeast ? product : kLeast, support.sum + more.sum};
+    const int32_t known = scratch.place_of.data[target];
+    const int32_t next = scratch.num_touched + 1;
+    const int32_t is_new = -(known == 0);  // all bits set, or none
+    const int32_t place = (next & is_new) | known;
+    scratch.place_of.data[target] = place;
+    scratch.touched.data[place] = target;
+    scratch.num_touched -= is_new;
+    Support* support = scratch.support.data;
+    const double product = support[place].product * more.product;
+    support[place] = Support{product > kLeast ? product : kLeast, support[place].sum + more.sum};
+    support[scratch.num_touched + 1] = Support{1.0, 0.0};
 }
 
 // Every target beyond the counterpart n' of a neighbour takes the factors of this fact.
@@ -60,7 +67,7 @@ static void follow_statement(const ProposalArgs& args, ProposalScratch& scratch,
     for (int64_t j = args.target.indptr[counterpart]; j < end; ++j) {
         const Edge back = args.target.edges[j];
         if (!args.open_targets[back.neighbor]) continue;
-        add_support(scratch, back.neighbor, support_of(args, relation, back, weight));
+        add_support(scratch, back.neighbor, support_by(strength_of(args, relation, back), weight));
     }
 }
 
@@ -75,7 +82,8 @@ static Support support_of_run(const ProposalArgs& args, const Visit& visit, cons
     Support strongest{1.0, 0.0};
     for (; back < end && back->neighbor == target; ++back) {
         for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
-            take_stronger(strongest, support_of(args, fact->relation, *back, visit.weight));
+            const Strength strength = strength_of(args, fact->relation, *back);
+            if (strength.source + strength.target > 0.0f) take_stronger(strongest, support_by(strength, visit.weight));
         }
     }
     return strongest;
@@ -97,7 +105,7 @@ static int64_t find_reached(const ProposalArgs& args, ProposalScratch& scratch, 
         const PairSlot& slot = slots[args.relations.rank[inverse]];
         reached[count] = Reached{back->neighbor, slot.strength};
         bool is_reached = (slot.relation == inverse) & (args.open_targets[back->neighbor] != 0);
-        if (kTouchedOnly) is_reached &= scratch.support.data[back->neighbor].sum != 0.0;
+        if (kTouchedOnly) is_reached &= scratch.place_of.data[back->neighbor] != 0;
         count += is_reached;
     }
     return count;
@@ -128,7 +136,7 @@ static void follow_witness(const ProposalArgs& args, ProposalScratch& scratch, c
     const Edge* const end = back + visit.edges;
     while (back < end) {
         const int32_t target = back->neighbor;
-        if (!args.open_targets[target] || (kTouchedOnly && scratch.support.data[target].sum == 0.0)) {
+        if (!args.open_targets[target] || (kTouchedOnly && scratch.place_of.data[target] == 0)) {
             while (back < end && back->neighbor == target) ++back;
         } else {
             add_support(scratch, target, support_of_run(args, visit, back, end));
@@ -151,64 +159,88 @@ static void follow_contenders(const ProposalArgs& args, ProposalScratch& scratch
     constexpr int64_t kSearchCost = 16;  // of one binary search, in scanned edges
     if (scratch.num_contenders * kSearchCost > visit.edges) return follow_witness<true>(args, scratch, visit);
     for (int64_t i = 0; i < scratch.num_contenders; ++i) {
-        const int32_t target = scratch.contenders.data[i];
+        const int32_t target = scratch.touched.data[scratch.contenders.data[i]];
         add_support(scratch, target, support_for(args, visit, target));
     }
 }
 
-// What is less than the evidence of another target even as float32: evidence is below 700, and e^(700 * 2^-22)
-// < 1.0002.
-static inline bool is_beaten(double product, double by) { return product > by * 1.0002; }
+// Products that differ by this factor are different evidence even as float32: evidence is below 700, and e^(700 *
+// 2^-22) is less.
+constexpr double kMargin = 1.0002;
+
+static inline bool is_beaten(double product, double by) { return product > by * kMargin; }
 
 // Inserts into an increasing list of at most `most`.
-static inline int64_t insert_product(RankedTarget* list, int64_t size, int64_t most, RankedTarget item) {
+static inline int64_t insert_product(RankedPlace* list, int64_t size, int64_t most, RankedPlace item) {
     if (size == most && item.product >= list[most - 1].product) return size;
-    int64_t place = size < most ? size : most - 1;
-    for (; place > 0 && list[place - 1].product > item.product; --place) list[place] = list[place - 1];
-    list[place] = item;
+    int64_t at = size < most ? size : most - 1;
+    for (; at > 0 && list[at - 1].product > item.product; --at) list[at] = list[at - 1];
+    list[at] = item;
     return size < most ? size + 1 : size;
 }
 
-// A product that the k-th best target will not exceed in the end, of at least k > 0 targets. The best so far are looked
-// up in the visits to come, if that is less work than the visits are: then it is known what they reach.
-static double kth_product(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count,
-                          int64_t visit, int64_t edges_left) {
-    constexpr int64_t kSearchCost = 32;  // of one target in one visit, in edges that are walked
-    const int64_t most = 2 * args.k;
-    scratch.ranked.reserve(2 * most);
-    RankedTarget* best = scratch.ranked.data;
-    int64_t size = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        size = insert_product(best, size, most, {scratch.support.data[targets[i]].product, targets[i]});
-    }
-    if ((scratch.num_visits - visit) * size * kSearchCost > edges_left) return best[args.k - 1].product;
-    RankedTarget* completed = best + most;
-    int64_t known = 0;
-    for (int64_t i = 0; i < size; ++i) {
-        RankedTarget item = best[i];
-        for (int64_t v = visit; v < scratch.num_visits; ++v) {
-            item.product *= support_for(args, scratch.visits.data[v], item.target).product;
-        }
-        known = insert_product(completed, known, args.k, item);
-    }
-    return completed[args.k - 1].product;
+// The place of the i-th contender, or of the i-th touched target while all of these contend.
+static inline int32_t contender(const ProposalScratch& scratch, int64_t i) {
+    return scratch.has_contenders ? scratch.contenders.data[i] : static_cast<int32_t>(i + 1);
 }
 
-// Keeps, of the given targets, those that the visits from `visit` on can lead among the best k; false: a target that
-// none of the visits before has reached could come among them as well.
-static bool find_contenders(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count,
-                            int64_t visit, int64_t edges_left) {
-    const double kth = kth_product(args, scratch, targets, count, visit, edges_left);
+static inline int64_t num_contenders(const ProposalScratch& scratch) {
+    return scratch.has_contenders ? scratch.num_contenders : scratch.num_touched;
+}
+
+// The best contenders so far, at most `most` of them.
+static int64_t rank_contenders(ProposalScratch& scratch, int64_t most) {
+    scratch.ranked.reserve(most);
+    int64_t size = 0;
+    for (int64_t i = 0; i < num_contenders(scratch); ++i) {
+        const int32_t place = contender(scratch, i);
+        size = insert_product(scratch.ranked.data, size, most, {scratch.support.data[place].product, place});
+    }
+    return size;
+}
+
+// The product that a target will have after the visits from `visit` on, or 1 as soon as it is known to stay above
+// `limit`.
+static double completed_product(const ProposalArgs& args, const ProposalScratch& scratch, RankedPlace item,
+                                int64_t visit, double limit) {
+    const int32_t target = scratch.touched.data[item.place];
+    for (int64_t v = visit; v < scratch.num_visits; ++v) {
+        if (item.product * scratch.visits.data[v].least_factor > limit) return 1.0;
+        item.product *= support_for(args, scratch.visits.data[v], target).product;
+    }
+    return item.product;
+}
+
+// Whether no target that is still untouched can come among the best k > 0 by the visits from `visit` on. If the
+// products so far do not say so, the best are looked up in these visits, where that is less work than the visits are.
+static bool are_settled(const ProposalArgs& args, ProposalScratch& scratch, int64_t visit, int64_t edges_left) {
+    constexpr int64_t kSearchCost = 32;  // of one target in one visit, in edges that are walked
+    const double limit = scratch.visits.data[visit].least_factor / kMargin;
+    const int64_t size = rank_contenders(scratch, 2 * args.k);
+    if (scratch.ranked.data[args.k - 1].product < limit) return true;
+    if ((scratch.num_visits - visit) * size * kSearchCost > edges_left) return false;
+    int64_t better = 0;
+    for (int64_t i = 0; i < size && better < args.k && better + size - i >= args.k; ++i) {
+        better += completed_product(args, scratch, scratch.ranked.data[i], visit, limit) < limit;
+    }
+    return better >= args.k;
+}
+
+// Leaves as contenders those that the visits from `visit` on can lead among the best k.
+static void drop_beaten(const ProposalArgs& args, ProposalScratch& scratch, int64_t visit) {
+    if (rank_contenders(scratch, args.k) < args.k) return;
+    const double kth = scratch.ranked.data[args.k - 1].product;
     const double least_factor = scratch.visits.data[visit].least_factor;
-    if (!is_beaten(least_factor, kth)) return false;
+    const int64_t count = num_contenders(scratch);
     scratch.contenders.reserve(count);
     int64_t kept = 0;
     for (int64_t i = 0; i < count; ++i) {
-        const double product = scratch.support.data[targets[i]].product * least_factor;
-        if (!is_beaten(product, kth)) scratch.contenders.data[kept++] = targets[i];
+        const int32_t place = contender(scratch, i);
+        scratch.contenders.data[kept] = place;
+        kept += !is_beaten(scratch.support.data[place].product * least_factor, kth);
     }
     scratch.num_contenders = kept;
-    return true;
+    scratch.has_contenders = true;
 }
 
 // One visit, in the way of the witnesses; one fact where those are statements.
@@ -227,6 +259,8 @@ static void plan_neighbor(const ProposalArgs& args, ProposalScratch& scratch, co
         const int32_t counterpart = args.beliefs.targets[b];
         const int64_t edges = args.target.indptr[counterpart + 1] - args.target.indptr[counterpart];
         const auto weight = static_cast<double>(args.beliefs.weights[b]);
+        __builtin_prefetch(args.target.edges + args.target.indptr[counterpart]);
+        __builtin_prefetch(args.target.edges + args.target.indptr[counterpart] + 8);
         scratch.visits.reserve(scratch.num_visits + 1);
         scratch.visits.data[scratch.num_visits++] = Visit{first, last, counterpart, weight, edges, 1.0};
     }
@@ -278,17 +312,16 @@ static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
     constexpr int64_t kFewEdges = 256;
     const bool can_bound = args.witnesses == Witnesses::kNeighbor && !args.relations.has_defaults && args.k > 0;
     int64_t left = can_bound ? bound_visits(args, scratch) : 0;
-    int64_t walked = 0;  // since the contenders were looked for
-    bool has_contenders = false;
+    int64_t walked = 0;  // since the contenders were chosen
     for (int64_t v = 0; v < scratch.num_visits; ++v) {
         const Visit& visit = scratch.visits.data[v];
-        const int64_t count = has_contenders ? scratch.num_contenders : scratch.num_touched;
+        const int64_t count = num_contenders(scratch);
         if (left > kFewEdges && count > 2 * args.k && 2 * walked >= count) {
-            const int32_t* targets = has_contenders ? scratch.contenders.data : scratch.touched.data;
-            has_contenders |= find_contenders(args, scratch, targets, count, v, left);
+            if (scratch.has_contenders || are_settled(args, scratch, v, left)) drop_beaten(args, scratch, v);
             walked = 0;
         }
-        if (has_contenders) {
+        scratch.reserve_support(visit.edges);
+        if (scratch.has_contenders) {
             follow_contenders(args, scratch, visit);
         } else {
             follow(args, scratch, visit);
@@ -296,7 +329,6 @@ static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
         walked += visit.edges;
         left -= visit.edges;
     }
-    if (!has_contenders) scratch.num_contenders = -1;
     scratch.num_visits = 0;
 }
 
@@ -322,27 +354,28 @@ static void insert_best(const ProposalArgs& args, int32_t target, float value, i
     evidence[place] = value;
 }
 
-// Finds the k best of the contenders, or of all touched targets, and forgets these.
+// Finds the k best of the contenders, and forgets all that was touched.
 static void keep_best(const ProposalArgs& args, ProposalScratch& scratch, int32_t* indices, float* evidence) {
     for (int64_t c = 0; c < args.k; ++c) {
         indices[c] = -1;
         evidence[c] = 0.0f;
     }
-    const bool is_settled = scratch.num_contenders >= 0;
-    const int32_t* targets = is_settled ? scratch.contenders.data : scratch.touched.data;
-    const int64_t count = is_settled ? scratch.num_contenders : scratch.num_touched;
-    double kth = 2.0;  // product of the last on the list, once that is full
-    for (int64_t t = 0; t < count; ++t) {
-        const Support& support = scratch.support.data[targets[t]];
-        if (is_beaten(support.product, kth)) continue;  // without a logarithm
-        insert_best(args, targets[t], evidence_of(support), indices, evidence);
-        if (args.k > 0 && indices[args.k - 1] >= 0) kth = scratch.support.data[indices[args.k - 1]].product;
+    // Few need a logarithm: those that the k-th best product does not beat.
+    const bool is_full = args.k > 0 && rank_contenders(scratch, args.k) == args.k;
+    const double kth = is_full ? scratch.ranked.data[args.k - 1].product : 1.0;
+    for (int64_t i = 0; i < num_contenders(scratch); ++i) {
+        const int32_t place = contender(scratch, i);
+        const Support& support = scratch.support.data[place];
+        if (!is_beaten(support.product, kth)) {
+            insert_best(args, scratch.touched.data[place], evidence_of(support), indices, evidence);
+        }
     }
-    for (int64_t t = 0; t < scratch.num_touched; ++t) {
-        scratch.support.data[scratch.touched.data[t]] = Support{1.0, 0.0};
+    for (int32_t place = 1; place <= scratch.num_touched; ++place) {
+        scratch.place_of.data[scratch.touched.data[place]] = 0;
     }
     scratch.num_touched = 0;
-    scratch.num_contenders = -1;
+    scratch.support.data[1] = Support{1.0, 0.0};
+    scratch.has_contenders = false;
 }
 
 void proposal_row(const ProposalArgs& args, ProposalScratch& scratch, int64_t row) {
