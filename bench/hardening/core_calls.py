@@ -184,12 +184,84 @@ def _products(rng: np.random.Generator) -> Arguments:
     return {"queries": left, "keys": right, "indices": indices, "distance": True, "n_threads": 2, "tier": ""}
 
 
+def _pair_set(rng: np.random.Generator) -> tuple[Arguments, tuple[int, int], np.ndarray]:
+    """Some pairs, the shape they are of, and their positions by column."""
+    shape = tuple(int(size) for size in rng.integers(1, 40, size=2))
+    rows, columns = np.divmod(np.flatnonzero(rng.random(shape[0] * shape[1]) < 0.2), shape[1])
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
+    pairs = {"indptr": indptr, "columns": columns.astype(np.int32)}
+    return pairs, (shape[0], shape[1]), np.argsort(columns, kind="stable").astype(np.int32)
+
+
+def _pair_values(rng: np.random.Generator, names: tuple[str, str] | None = None) -> Arguments:
+    """Pairs with a value each and, by these names, numbers of the rows and of the columns."""
+    pairs, shape, _ = _pair_set(rng)
+    given = {**pairs, "values": rng.random(len(pairs["columns"])), "n_threads": int(rng.integers(1, 4))}
+    return given | {name: rng.random(size) for name, size in zip(names or (), shape, strict=False)}
+
+
+def _pair_groups(rng: np.random.Generator) -> Arguments:
+    given = _pair_values(rng)
+    columns = given.pop("columns")
+    return {**given, "order": rng.permutation(len(columns)).astype(np.int32) if rng.random() < 0.7 else None}
+
+
+def _pair_transpose(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
+    pairs, shape, _ = _pair_set(rng)
+    return pairs["indptr"], pairs["columns"], shape[1]
+
+
+def _pair_union(rng: np.random.Generator) -> Arguments:
+    pairs, shape, _ = _pair_set(rng)
+    offers = (rng.integers(-1, n, size=(m, 3)).astype(np.int32) for m, n in (shape, shape[::-1]))
+    return {**pairs, **dict(zip(("of_rows", "of_columns"), offers, strict=True)), "n_threads": 2}
+
+
+def _pair_positions(rng: np.random.Generator) -> Arguments:
+    pairs, shape, _ = _pair_set(rng)
+    other = {"other_indptr": pairs["indptr"], "other_columns": pairs["columns"]}
+    return {**pairs, **other, "num_columns": shape[1], "n_threads": 2}
+
+
+def _pair_mutual_best(rng: np.random.Generator) -> Arguments:
+    pairs, shape, order = _pair_set(rng)
+    starts = np.searchsorted(pairs["columns"][order], np.arange(shape[1] + 1))
+    return {**pairs, "column_indptr": starts, "order": order, "values": rng.random(len(order)), "n_threads": 2}
+
+
+def _pair_products(rng: np.random.Generator) -> Arguments:
+    given = _products(rng)
+    sizes = len(given["queries"]), len(given["keys"])
+    count = 0 if 0 in sizes else int(rng.integers(0, 600))
+    rows, columns = (rng.integers(max(size, 1), size=count).astype(np.int32) for size in sizes)
+    kept = {name: given[name] for name in ("queries", "keys", "n_threads", "tier")}
+    return {**kept, "rows": np.sort(rows), "columns": columns}
+
+
+def _evidence_of_pairs(rng: np.random.Generator) -> Arguments:
+    given = _evidence(rng)
+    candidates = given.pop("candidates")
+    del given["row_begin"], given["row_end"]
+    counts = (candidates >= 0).sum(axis=1)
+    return {**given, "indptr": np.concatenate([[0], np.cumsum(counts)]), "columns": candidates[candidates >= 0]}
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "Graph": _graph,
     "RelationTable": _relation_table,
     "blanket": _blanket,
     "containment": _containment,
     "evidence": _evidence,
+    "evidence_of_pairs": _evidence_of_pairs,
+    "pair_balance": lambda rng: {**_pair_values(rng, ("row_tails", "column_tails")), "times": 3},
+    "pair_best": lambda rng: {**_pair_groups(rng), "k": 3, "least": 0.1},
+    "pair_log_sums": _pair_groups,
+    "pair_mutual_best": _pair_mutual_best,
+    "pair_positions": _pair_positions,
+    "pair_probabilities": lambda rng: _pair_values(rng, ("row_sums", "column_sums")),
+    "pair_products": _pair_products,
+    "pair_transpose": lambda rng: dict(zip(("indptr", "columns", "num_columns"), _pair_transpose(rng), strict=True)),
+    "pair_union": _pair_union,
     "proposals": _proposals,
     "relation_counts": _relation_counts,
     "tiers": lambda _: {},

@@ -39,9 +39,7 @@ def products(queries: Embeddings, keys: Embeddings, indices: np.ndarray, distanc
     """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
     if not _is_native(queries, keys):
         return gathered_products(queries, keys, indices, distance)
-    return _core.topk_products(
-        queries.array, keys.array, np.ascontiguousarray(indices), distance, n_threads, tier()
-    )
+    return _core.topk_products(queries.array, keys.array, np.ascontiguousarray(indices), distance, n_threads, tier())
 
 
 def pair_products(
