@@ -99,6 +99,14 @@ def proposals(
     tier: str,
     by_neighbor: bool = ...,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
+def pair_products(
+    queries: NDArray[np.floating],
+    keys: NDArray[np.floating],
+    rows: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    n_threads: int,
+    tier: str,
+) -> NDArray[np.float64]: ...
 def pair_transpose(
     indptr: NDArray[np.int64], columns: NDArray[np.int32], num_columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.hardening import encoder_calls, mutations
+from bench.hardening import encoder_calls, mutations, pair_set_calls
 from bench.hardening.graph_pairs import random_problem
 from stea_fast import _core
 from stea_fast.search.engines.cpu import Pools
@@ -255,6 +255,24 @@ _CLASSES: dict[str, Callable[..., Any]] = {
     "columns": _core.Int8Side,
 }
 
+
+def _pair_products(rng: np.random.Generator) -> Arguments:
+    given = _products(rng)
+    sizes = len(given["queries"]), len(given["keys"])
+    count = 0 if 0 in sizes else int(rng.integers(0, 600))
+    rows, columns = (rng.integers(max(size, 1), size=count).astype(np.int32) for size in sizes)
+    kept = {name: given[name] for name in ("queries", "keys", "n_threads", "tier")}
+    return {**kept, "rows": np.sort(rows), "columns": columns}
+
+
+def _evidence_of_pairs(rng: np.random.Generator) -> Arguments:
+    given = _evidence(rng)
+    candidates = given.pop("candidates")
+    del given["row_begin"], given["row_end"]
+    counts = (candidates >= 0).sum(axis=1)
+    return {**given, "indptr": np.concatenate([[0], np.cumsum(counts)]), "columns": candidates[candidates >= 0]}
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "Graph": _graph,
     "Int8Panels": _int8_panels,
@@ -268,6 +286,18 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "hard_negatives": encoder_calls.hard_negatives,
     "has_bfloat16": lambda _: {},
     "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
+    "evidence_of_pairs": _evidence_of_pairs,
+    "pair_balance": lambda rng: {**pair_set_calls.pair_values(rng, ("row_tails", "column_tails")), "times": 3},
+    "pair_best": lambda rng: {**pair_set_calls.pair_groups(rng), "k": 3, "least": 0.1},
+    "pair_log_sums": pair_set_calls.pair_groups,
+    "pair_mutual_best": pair_set_calls.pair_mutual_best,
+    "pair_positions": pair_set_calls.pair_positions,
+    "pair_probabilities": lambda rng: pair_set_calls.pair_values(rng, ("row_sums", "column_sums")),
+    "pair_products": _pair_products,
+    "pair_transpose": lambda rng: dict(
+        zip(("indptr", "columns", "num_columns"), pair_set_calls.pair_transpose(rng), strict=True)
+    ),
+    "pair_union": pair_set_calls.pair_union,
     "proposals": _proposals,
     "reflect_backward": encoder_calls.reflect_backward,
     "reflect_forward": encoder_calls.reflect_forward,

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "../kernels/cpu/isa.h"
+#include "../kernels/cpu/pair_products.h"
 #include "../kernels/pair_set.h"
 #include "arrays.h"
 #include "gil.h"
@@ -165,6 +167,27 @@ Array<double> pair_balance(const Array<int64_t>& indptr, const Array<int32_t>& c
     return balanced;
 }
 
+template <typename Number>
+Array<double> pair_products_of(const Array<Number>& queries, const Array<Number>& keys, const Array<int32_t>& rows,
+                               const Array<int32_t>& columns, int n_threads, const std::string& tier) {
+    expect(queries.ndim() == 2 && keys.ndim() == 2 && queries.shape(1) == keys.shape(1),
+           "queries and keys must be matrices of the same width");
+    const int64_t count = rows.size();
+    Array<double> out(count);
+    const PairProducts<Number> args{data_of(queries, "queries", queries.size()),
+                                    data_of(keys, "keys", keys.size()),
+                                    queries.shape(1),
+                                    indices_of(rows, "rows", count, queries.shape(0)),
+                                    indices_of(columns, "columns", count, keys.shape(0)),
+                                    count,
+                                    out.mutable_data()};
+    const Tier& chosen = find_tier(tier);
+    const int threads = checked_threads(n_threads);
+    const ReleasedGil released;
+    pair_products(args, chosen, threads);
+    return out;
+}
+
 }  // namespace
 
 void add_pair_set_functions(py::module_& m) {
@@ -182,6 +205,10 @@ void add_pair_set_functions(py::module_& m) {
           py::arg("n_threads"));
     m.def("pair_balance", &pair_balance, indptr, columns, values, array("row_tails"), array("column_tails"),
           py::arg("times"), py::arg("n_threads"));
+    m.def("pair_products", &pair_products_of<float>, array("queries"), array("keys"), array("rows"), columns,
+          py::arg("n_threads"), py::arg("tier"));
+    m.def("pair_products", &pair_products_of<double>, array("queries"), array("keys"), array("rows"), columns,
+          py::arg("n_threads"), py::arg("tier"));
 }
 
 }  // namespace stea

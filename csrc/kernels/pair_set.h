@@ -29,7 +29,7 @@ struct PairRows {
     int64_t size() const { return indptr[rows]; }
 };
 
-// Group g has the values at order[indptr[g]], ..., order[indptr[g + 1] - 1], or at those places themselves.
+// Group g has the values at order[indptr[g]] < ... < order[indptr[g + 1] - 1], or at those places themselves.
 struct Groups {
     const int64_t* indptr;  // [count + 1]
     const int32_t* order;   // null: the values of a group stand side by side

@@ -3,8 +3,8 @@
 Every backend offers the functions of this module as its `pairs`, with these arguments:
 
     indptr, columns  the pairs: int64 [rows + 1] and int32 [pairs], the columns of every row distinct and increasing
-    order            int32, what puts values into groups: group g has those at order[indptr[g]], …; None where the
-                     values of a group stand side by side
+    order            int32, what puts values into groups: group g has those at order[indptr[g]], …, increasing within a
+                     group; None where the values of a group stand side by side
     values           float64, one per pair
     n_threads        ignored here
 

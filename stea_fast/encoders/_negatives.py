@@ -18,7 +18,9 @@ from stea_fast.encoders import kernels
 
 OFFSET = 10.0  # of the logits; no gradient depends on it
 ROWS = 512  # queries per block: what is stored of the 2B × N products at a time
-CUT = 10.0  # entries below e⁻¹⁰ of the largest of their row have no gradient: .3 % of it in the first epochs, then .05 %
+CUT = (
+    10.0  # entries below e⁻¹⁰ of the largest of their row have no gradient: .3 % of it in the first epochs, then .05 %
+)
 MANY = 4096  # entities from which on products of half precision are worth their making
 
 

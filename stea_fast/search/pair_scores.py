@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast import _backends
+from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import BLOCK_BYTES, similarity
 from stea_fast.types import Array
@@ -14,8 +16,8 @@ from stea_fast.types import Array
 class PairScorer:
     """The score of every (row, column), as `topk` defines it; holds on to the embeddings.
 
-    Products are computed in single precision where the norms allow it: a score here may differ from that of the
-    search by rounding.
+    Without the native kernel, products are computed in single precision where the norms allow it: a score here may
+    differ from that of the search by rounding.
     """
 
     def __init__(self, side1: Embeddings, side2: Embeddings, scoring: Scoring) -> None:
@@ -38,7 +40,18 @@ class PairScorer:
     def _scores(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         side1, side2, ops = self._side1, self._side2, self._side1.ops
         i, j = ops.positions(rows), ops.positions(columns)
-        exact = ops.single if side1.is_balanced and side2.is_balanced else ops.double
-        product = ops.double((exact(side1.array[i]) * exact(side2.array[j])).sum(1))
+        product = self._products(i, j)
         values: Any = self._scoring.final(similarity(product, side1, side2, self._scoring, i, j), i, j)
         return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+
+    def _products(self, i: Array, j: Array) -> Array:
+        """float64 [m]: inner products of single pairs, by the native kernel where it can be had."""
+        side1, side2, ops = self._side1, self._side2, self._side1.ops
+        if isinstance(side1.array, np.ndarray) and _backends.resolve().__name__.endswith(".native"):
+            from stea_fast.search.engines.native_merge import pair_products
+
+            found = pair_products(side1, side2, i, j, thread_count(None))
+            if found is not None:
+                return found
+        exact = ops.single if side1.is_balanced and side2.is_balanced else ops.double
+        return ops.double((exact(side1.array[i]) * exact(side2.array[j])).sum(1))

@@ -97,3 +97,24 @@ def test_hubs_stay_within_the_budget_and_equal_the_reference(backend, witnesses)
     whole = propose(_backends.resolve(backend), problem, masks, witnesses=witnesses)
     part = propose(_backends.resolve(backend), problem, masks, rows=(7, 30), witnesses=witnesses)
     assert all(np.array_equal(a, b[7:30]) for a, b in zip(part, whole, strict=True))
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_hubs_that_cannot_change_the_best_are_not_walked_and_nothing_is_lost(seed, k):
+    """Entities with a few own neighbours and many hubs: the best are settled before all of the hubs are followed."""
+    rng = np.random.default_rng(seed)
+    n, hubs = 400, 12
+    own = np.stack([np.arange(n), np.zeros(n, int), n + hubs + rng.integers(150, size=n)], axis=1)
+    shared = np.stack([np.repeat(np.arange(n), 4), np.full(4 * n, 1), n + rng.integers(hubs, size=4 * n)], axis=1)
+    kg = KG(np.concatenate([own, shared]), n + hubs + 150, 2)
+    known = np.arange(n, kg.num_entities)
+    beliefs = from_pairs(known, known, 0.5 + 0.5 * rng.random(len(known)), kg.num_entities)
+    strong = np.zeros((4, 4), dtype=np.float32)
+    strong[np.arange(4), np.arange(4)] = [0.9, 0.4, 0.9, 0.4]
+    problem = kg, kg, None, beliefs, RelationAlignment(strong, strong)
+    masks = np.ones(kg.num_entities, dtype=bool), np.ones(kg.num_entities, dtype=bool)
+    options = {"k": k, "budget": 20_000, "rows": (0, 60), "witnesses": "neighbour"}
+    found, expected = (propose(module, problem, masks, **options) for module in (native, _backends.resolve("numba")))
+    assert np.array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)

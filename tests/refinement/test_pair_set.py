@@ -1,75 +1,54 @@
-"""A sparse set of pairs behaves like the dense matrix it stands for."""
+"""A sparse set of pairs, and how it grows and shrinks from sweep to sweep."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.special import logsumexp
 
-from stea_fast.refinement.pair_set import PairScoreCache, PairSet, best_of_rows, distinct
-
-SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 7))
+from stea_fast._backends import reference_pairs
+from stea_fast.refinement.pair_set import from_keys
 
 
-@st.composite
-def sparse(draw):
-    """A set of pairs with values, and the same as a dense matrix with -inf elsewhere."""
-    shape = draw(SHAPES)
-    cells = shape[0] * shape[1]
-    keys = np.array(sorted(draw(st.sets(st.integers(0, cells - 1), max_size=cells))), dtype=np.int64)
-    values = np.random.default_rng(draw(st.integers(0, 99))).integers(-3, 4, size=len(keys)).astype(float)
-    dense = np.full(cells, -np.inf)
-    dense[keys] = values
-    return PairSet(keys, shape), values, dense.reshape(shape)
+@pytest.fixture
+def pairs():
+    """Of 2 rows and 4 columns: (0, 1), (0, 3), (1, 0), (1, 2)."""
+    return from_keys(np.array([1, 3, 4, 6]), np.array([0.1, 0.3, 0.4, 0.6]), (2, 4), reference_pairs, 1)
 
 
-@given(sparse())
-def test_sums_and_maxima_of_both_sides_equal_those_of_the_dense_matrix(given_pairs):
-    pairs, values, dense = given_pairs
-    with np.errstate(divide="ignore"):
-        np.testing.assert_allclose(pairs.by_row.log_sum_exp(values, pairs.rows), logsumexp(dense, axis=1))
-        np.testing.assert_allclose(pairs.by_column.log_sum_exp(values, pairs.columns), logsumexp(dense, axis=0))
-    np.testing.assert_array_equal(pairs.by_column.maximum(values), dense.max(axis=0))
-    best = (dense == dense.max(axis=1, keepdims=True)) & (dense == dense.max(axis=0)) & np.isfinite(dense)
-    np.testing.assert_array_equal(pairs.mutual_best(values), best[pairs.rows, pairs.columns])
+def proposed(of_rows, of_columns):
+    return np.array(of_rows, dtype=np.int32), np.array(of_columns, dtype=np.int32)
 
 
-@given(sparse(), st.integers(1, 3))
-def test_the_best_of_every_row_come_first(given_pairs, k):
-    pairs, values, dense = given_pairs
-    kept = best_of_rows(pairs.rows, values, k, pairs.shape[0])
-    expected = [
-        (row, column)
-        for row in range(len(dense))
-        for column in np.argsort(-dense[row], kind="stable")[:k]
-        if np.isfinite(dense[row, column])
-    ]
-    assert list(zip(pairs.rows[kept], pairs.columns[kept], strict=True)) == expected
+def test_the_pairs_of_both_sides(pairs):
+    assert pairs.rows.tolist() == [0, 0, 1, 1] and pairs.columns.tolist() == [1, 3, 0, 2]
+    assert [part.tolist() for part in pairs.by_column] == [[0, 1, 2, 3, 4], [2, 0, 3, 1]]
 
 
-@given(sparse())
-def test_padded_columns_hold_every_pair_at_its_place(given_pairs):
-    pairs, _, dense = given_pairs
-    padded, places = pairs.padded_columns()
-    np.testing.assert_array_equal(padded[pairs.rows, places], pairs.columns)
-    assert (padded >= 0).sum() == len(pairs) == np.isfinite(dense).sum()
-
-
-def test_values_are_computed_once():
+def test_a_score_is_asked_for_once_while_its_pair_stays(pairs):
+    """Proposed: (0, 2) by its row, (1, 3) by its column, and (0, 1), which is there already."""
     asked = []
 
-    def compute(keys):
-        asked.extend(keys.tolist())
-        return keys * 10.0
+    def score(rows, columns):
+        asked.extend(zip(rows.tolist(), columns.tolist(), strict=True))
+        return 10.0 * rows + columns
 
-    memo = PairScoreCache(np.array([5, 2]), np.array([50.0, 20.0]), compute)
-    assert memo(np.array([1, 2, 5])).tolist() == [10.0, 20.0, 50.0]
-    assert memo(np.array([1, 5, 9])).tolist() == [10.0, 50.0, 90.0]
-    assert asked == [1, 9]
+    offers = proposed([[2, 1], [-1, -1]], [[-1], [-1], [-1], [1]])
+    union = pairs.united(*offers, pairs, score)
+    assert union.rows.tolist() == [0, 0, 0, 1, 1, 1] and union.columns.tolist() == [1, 2, 3, 0, 2, 3]
+    assert union.scores.tolist() == [0.1, 2.0, 0.3, 0.4, 0.6, 13.0] and asked == [(0, 2), (1, 3)]
+    again = pairs.united(*proposed([[2, 0], [-1, -1]], [[-1]] * 4), union, score)
+    assert again.scores.tolist() == [0.0, 0.1, 2.0, 0.3, 0.4, 0.6] and asked[2:] == [(0, 0)]
 
 
-@pytest.mark.parametrize(("keys", "expected"), [([], []), ([3, 1, 3, 3, 2, 1], [1, 2, 3])])
-def test_distinct_keys_in_order(keys, expected):
-    assert distinct(np.array(keys, dtype=np.int64)).tolist() == expected
+def test_rows_with_too_many_pairs_keep_the_best_scored(pairs):
+    everywhere, nowhere = np.array([True, True]), np.array([False, False])
+    assert pairs.with_best_of(nowhere, 1) is pairs is pairs.with_best_of(everywhere, 2)
+    kept = pairs.with_best_of(np.array([True, False]), 1)
+    assert kept.rows.tolist() == [0, 1, 1] and kept.columns.tolist() == [3, 0, 2]
+    assert kept.scores.tolist() == [0.3, 0.4, 0.6]
+
+
+def test_beliefs_are_the_largest_values_of_either_side(pairs):
+    rows, columns = pairs.beliefs(np.array([0.5, 0.9, 0.2, 0.001]), 1, 0.01)
+    assert [part.tolist() for part in rows] == [[0, 1, 2], [3, 0], pytest.approx([0.9, 0.2])]
+    assert [part.tolist() for part in columns] == [[0, 1, 2, 2, 3], [1, 0, 0], pytest.approx([0.2, 0.5, 0.9])]

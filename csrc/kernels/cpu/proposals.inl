@@ -30,22 +30,34 @@ static inline Strength strength_of_relations(const RelationTableView& table, int
 static inline double clamped_factor(double x) { return 1.0 - x > kMinFactor ? 1.0 - x : kMinFactor; }
 
 // What one statement r(e, n) and one r'(e', n') say together.
-static inline Support support_of(const ProposalArgs& args, int32_t relation, Edge back, double weight) {
-    const int32_t inverse = back.relation < args.num_target_relations ? back.relation + args.num_target_relations
-                                                                      : back.relation - args.num_target_relations;
-    const Strength strength = strength_of_relations(args.relations, relation, inverse);
+static inline Support support_by(Strength strength, double weight) {
     const double x = weight * static_cast<double>(strength.source);
     const double y = weight * static_cast<double>(strength.target);
     return {clamped_factor(x) * clamped_factor(y), x + y};
 }
 
+static inline Strength strength_of(const ProposalArgs& args, int32_t relation, Edge back) {
+    const int32_t inverse = back.relation < args.num_target_relations ? back.relation + args.num_target_relations
+                                                                      : back.relation - args.num_target_relations;
+    return strength_of_relations(args.relations, relation, inverse);
+}
+
+// The supports of a row stand side by side, those of targets first touched last. Whether a target is new cannot be
+// predicted: the place after the last is kept ready, and taken without a jump. reserve_support() has made room.
 static inline void add_support(ProposalScratch& scratch, int32_t target, const Support& more) {
     constexpr double kLeast = 1e-300;
     if (more.sum <= 0.0) return;
-    Support& support = scratch.support.data[target];
-    if (support.sum == 0.0) scratch.touched.data[scratch.num_touched++] = target;
-    const double product = support.product * more.product;
-    support = Support{product > kLeast ? product : kLeast, support.sum + more.sum};
+    const int32_t known = scratch.place_of.data[target];
+    const int32_t next = scratch.num_touched + 1;
+    const int32_t is_new = -(known == 0);  // all bits set, or none
+    const int32_t place = (next & is_new) | known;
+    scratch.place_of.data[target] = place;
+    scratch.touched.data[place] = target;
+    scratch.num_touched -= is_new;
+    Support* support = scratch.support.data;
+    const double product = support[place].product * more.product;
+    support[place] = Support{product > kLeast ? product : kLeast, support[place].sum + more.sum};
+    support[scratch.num_touched + 1] = Support{1.0, 0.0};
 }
 
 // Every target beyond the counterpart n' of a neighbour takes the factors of this fact.
@@ -55,107 +67,180 @@ static void follow_statement(const ProposalArgs& args, ProposalScratch& scratch,
     for (int64_t j = args.target.indptr[counterpart]; j < end; ++j) {
         const Edge back = args.target.edges[j];
         if (!args.open_targets[back.neighbor]) continue;
-        add_support(scratch, back.neighbor, support_of(args, relation, back, weight));
+        add_support(scratch, back.neighbor, support_by(strength_of(args, relation, back), weight));
     }
 }
 
-// The strongest of what the facts of a visit say together with an edge by this relation.
-static Support strongest_support(const ProposalArgs& args, const Visit& visit, Edge back) {
-    Support strongest{1.0, 0.0};
-    for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
-        const Support support = support_of(args, fact->relation, back, visit.weight);
-        strongest.product = support.product < strongest.product ? support.product : strongest.product;
-        strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
-    }
-    return strongest;
+static inline void take_stronger(Support& strongest, const Support& support) {
+    strongest.product = support.product < strongest.product ? support.product : strongest.product;
+    strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
 }
 
-// The strongest of a run of edges that lead to one target; moves `back` behind the run.
+// The strongest of what the facts of a visit and a run of edges to one target say; moves `back` behind the run.
 static Support support_of_run(const ProposalArgs& args, const Visit& visit, const Edge*& back, const Edge* end) {
     const int32_t target = back->neighbor;
     Support strongest{1.0, 0.0};
     for (; back < end && back->neighbor == target; ++back) {
-        const Support support = strongest_support(args, visit, *back);
-        strongest.product = support.product < strongest.product ? support.product : strongest.product;
-        strongest.sum = support.sum > strongest.sum ? support.sum : strongest.sum;
+        for (const Edge* fact = visit.first; fact < visit.last; ++fact) {
+            const Strength strength = strength_of(args, fact->relation, *back);
+            if (strength.source + strength.target > 0.0f) take_stronger(strongest, support_by(strength, visit.weight));
+        }
     }
     return strongest;
 }
 
-// Every target beyond the counterpart takes the strongest of what the facts say; with kTouchedOnly, every target that
-// has support already. Beyond a hub nearly all edges have one relation: what it says is computed once.
+// The edges of a counterpart that agree with one fact, and lead to open targets; with kTouchedOnly, to targets that
+// have support already. Without a jump: whether a pair of relations is stored cannot be predicted.
+template <bool kTouchedOnly>
+static int64_t find_reached(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    const int32_t half = args.num_target_relations;
+    const PairSlot* slots = args.relations.slots + args.relations.shift[visit.first->relation];
+    const Edge* back = args.target.edges + args.target.indptr[visit.counterpart];
+    const Edge* const end = back + visit.edges;
+    scratch.reached.reserve(visit.edges + 1);  // one is written ahead
+    Reached* reached = scratch.reached.data;
+    int64_t count = 0;
+    for (; back < end; ++back) {
+        const int32_t inverse = back->relation < half ? back->relation + half : back->relation - half;
+        const PairSlot& slot = slots[args.relations.rank[inverse]];
+        reached[count] = Reached{back->neighbor, slot.strength};
+        bool is_reached = (slot.relation == inverse) & (args.open_targets[back->neighbor] != 0);
+        if (kTouchedOnly) is_reached &= scratch.place_of.data[back->neighbor] != 0;
+        count += is_reached;
+    }
+    return count;
+}
+
+// Every target beyond the counterpart takes the strongest of what one fact says.
+template <bool kTouchedOnly>
+static void follow_fact(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
+    const int64_t count = find_reached<kTouchedOnly>(args, scratch, visit);
+    const Reached* reached = scratch.reached.data;
+    for (int64_t i = 0; i < count;) {
+        const int32_t target = reached[i].target;
+        Support strongest = support_by(reached[i].strength, visit.weight);
+        for (++i; i < count && reached[i].target == target; ++i) {
+            take_stronger(strongest, support_by(reached[i].strength, visit.weight));
+        }
+        add_support(scratch, target, strongest);
+    }
+}
+
+// The same for any number of facts about the neighbour.
 template <bool kTouchedOnly>
 static void follow_witness(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
-    const Edge* const end = args.target.edges + args.target.indptr[visit.counterpart + 1];
-    int32_t relation = -1;
-    Support of_relation{1.0, 0.0};
-    for (const Edge* back = args.target.edges + args.target.indptr[visit.counterpart]; back < end;) {
+    if (visit.last - visit.first == 1 && !args.relations.has_defaults) {
+        return follow_fact<kTouchedOnly>(args, scratch, visit);
+    }
+    const Edge* back = args.target.edges + args.target.indptr[visit.counterpart];
+    const Edge* const end = back + visit.edges;
+    while (back < end) {
         const int32_t target = back->neighbor;
-        const bool is_run = back + 1 < end && back[1].neighbor == target;
-        if (!args.open_targets[target] || (kTouchedOnly && scratch.support.data[target].sum == 0.0)) {
+        if (!args.open_targets[target] || (kTouchedOnly && scratch.place_of.data[target] == 0)) {
             while (back < end && back->neighbor == target) ++back;
-        } else if (is_run) {
-            add_support(scratch, target, support_of_run(args, visit, back, end));
         } else {
-            if (back->relation != relation) {
-                relation = back->relation;
-                of_relation = strongest_support(args, visit, *back);
-            }
-            add_support(scratch, target, of_relation);
-            ++back;
+            add_support(scratch, target, support_of_run(args, visit, back, end));
         }
     }
+}
+
+// What a visit says for one target, which is searched among the edges of the counterpart.
+static Support support_for(const ProposalArgs& args, const Visit& visit, int32_t target) {
+    const int64_t begin = args.target.indptr[visit.counterpart];
+    const int64_t end = args.target.indptr[visit.counterpart + 1];
+    const int64_t found = lower_bound(args.target.edges, begin, end, target);
+    if (found == end || args.target.edges[found].neighbor != target) return Support{1.0, 0.0};
+    const Edge* back = args.target.edges + found;
+    return support_of_run(args, visit, back, args.target.edges + end);
 }
 
 // The targets that can still be among the best take what the visit says; those of a hub are searched, not scanned.
 static void follow_contenders(const ProposalArgs& args, ProposalScratch& scratch, const Visit& visit) {
     constexpr int64_t kSearchCost = 16;  // of one binary search, in scanned edges
     if (scratch.num_contenders * kSearchCost > visit.edges) return follow_witness<true>(args, scratch, visit);
-    const int64_t begin = args.target.indptr[visit.counterpart];
-    const int64_t end = args.target.indptr[visit.counterpart + 1];
     for (int64_t i = 0; i < scratch.num_contenders; ++i) {
-        const int32_t target = scratch.contenders.data[i];
-        const int64_t found = lower_bound(args.target.edges, begin, end, target);
-        if (found == end || args.target.edges[found].neighbor != target) continue;
-        const Edge* back = args.target.edges + found;
-        add_support(scratch, target, support_of_run(args, visit, back, args.target.edges + end));
+        const int32_t target = scratch.touched.data[scratch.contenders.data[i]];
+        add_support(scratch, target, support_for(args, visit, target));
     }
 }
 
-// What is less than the evidence of another target even as float32: evidence is below 700, and e^(700 * 2^-22)
-// < 1.0002.
-static inline bool is_beaten(double product, double by) { return product > by * 1.0002; }
+// Products that differ by this factor are different evidence even as float32: evidence is below 700, and e^(700 *
+// 2^-22) is less.
+constexpr double kMargin = 1.0002;
 
-// The k-th smallest product of the given targets, of which there are at least k > 0.
-static double kth_product(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count) {
-    const int64_t k = args.k;
-    scratch.least_products.reserve(k);
-    double* least = scratch.least_products.data;  // increasing
-    for (int64_t i = 0; i < count; ++i) {
-        const double product = scratch.support.data[targets[i]].product;
-        int64_t place = i < k ? i : k;
-        if (place == k && product >= least[k - 1]) continue;
-        if (place == k) --place;
-        for (; place > 0 && least[place - 1] > product; --place) least[place] = least[place - 1];
-        least[place] = product;
-    }
-    return least[k - 1];
+static inline bool is_beaten(double product, double by) { return product > by * kMargin; }
+
+// Inserts into an increasing list of at most `most`.
+static inline int64_t insert_product(RankedPlace* list, int64_t size, int64_t most, RankedPlace item) {
+    if (size == most && item.product >= list[most - 1].product) return size;
+    int64_t at = size < most ? size : most - 1;
+    for (; at > 0 && list[at - 1].product > item.product; --at) list[at] = list[at - 1];
+    list[at] = item;
+    return size < most ? size + 1 : size;
 }
 
-// Keeps, of the given targets, those that the visits to come can lead among the best k; false: a target that none of
-// the visits so far has reached could come among them as well.
-static bool find_contenders(const ProposalArgs& args, ProposalScratch& scratch, const int32_t* targets, int64_t count,
-                            double least_factor) {
-    const double kth = kth_product(args, scratch, targets, count);
-    if (!is_beaten(least_factor, kth)) return false;
+// The place of the i-th contender, or of the i-th touched target while all of these contend.
+static inline int32_t contender(const ProposalScratch& scratch, int64_t i) {
+    return scratch.has_contenders ? scratch.contenders.data[i] : static_cast<int32_t>(i + 1);
+}
+
+static inline int64_t num_contenders(const ProposalScratch& scratch) {
+    return scratch.has_contenders ? scratch.num_contenders : scratch.num_touched;
+}
+
+// The best contenders so far, at most `most` of them.
+static int64_t rank_contenders(ProposalScratch& scratch, int64_t most) {
+    scratch.ranked.reserve(most);
+    int64_t size = 0;
+    for (int64_t i = 0; i < num_contenders(scratch); ++i) {
+        const int32_t place = contender(scratch, i);
+        size = insert_product(scratch.ranked.data, size, most, {scratch.support.data[place].product, place});
+    }
+    return size;
+}
+
+// The product that a target will have after the visits from `visit` on, or 1 as soon as it is known to stay above
+// `limit`.
+static double completed_product(const ProposalArgs& args, const ProposalScratch& scratch, RankedPlace item,
+                                int64_t visit, double limit) {
+    const int32_t target = scratch.touched.data[item.place];
+    for (int64_t v = visit; v < scratch.num_visits; ++v) {
+        if (item.product * scratch.visits.data[v].least_factor > limit) return 1.0;
+        item.product *= support_for(args, scratch.visits.data[v], target).product;
+    }
+    return item.product;
+}
+
+// Whether no target that is still untouched can come among the best k > 0 by the visits from `visit` on. If the
+// products so far do not say so, the best are looked up in these visits, where that is less work than the visits are.
+static bool are_settled(const ProposalArgs& args, ProposalScratch& scratch, int64_t visit, int64_t edges_left) {
+    constexpr int64_t kSearchCost = 32;  // of one target in one visit, in edges that are walked
+    const double limit = scratch.visits.data[visit].least_factor / kMargin;
+    const int64_t size = rank_contenders(scratch, 2 * args.k);
+    if (scratch.ranked.data[args.k - 1].product < limit) return true;
+    if ((scratch.num_visits - visit) * size * kSearchCost > edges_left) return false;
+    int64_t better = 0;
+    for (int64_t i = 0; i < size && better < args.k && better + size - i >= args.k; ++i) {
+        better += completed_product(args, scratch, scratch.ranked.data[i], visit, limit) < limit;
+    }
+    return better >= args.k;
+}
+
+// Leaves as contenders those that the visits from `visit` on can lead among the best k.
+static void drop_beaten(const ProposalArgs& args, ProposalScratch& scratch, int64_t visit) {
+    if (rank_contenders(scratch, args.k) < args.k) return;
+    const double kth = scratch.ranked.data[args.k - 1].product;
+    const double least_factor = scratch.visits.data[visit].least_factor;
+    const int64_t count = num_contenders(scratch);
     scratch.contenders.reserve(count);
     int64_t kept = 0;
     for (int64_t i = 0; i < count; ++i) {
-        const double product = scratch.support.data[targets[i]].product * least_factor;
-        if (!is_beaten(product, kth)) scratch.contenders.data[kept++] = targets[i];
+        const int32_t place = contender(scratch, i);
+        scratch.contenders.data[kept] = place;
+        kept += !is_beaten(scratch.support.data[place].product * least_factor, kth);
     }
     scratch.num_contenders = kept;
-    return true;
+    scratch.has_contenders = true;
 }
 
 // One visit, in the way of the witnesses; one fact where those are statements.
@@ -174,6 +259,8 @@ static void plan_neighbor(const ProposalArgs& args, ProposalScratch& scratch, co
         const int32_t counterpart = args.beliefs.targets[b];
         const int64_t edges = args.target.indptr[counterpart + 1] - args.target.indptr[counterpart];
         const auto weight = static_cast<double>(args.beliefs.weights[b]);
+        __builtin_prefetch(args.target.edges + args.target.indptr[counterpart]);
+        __builtin_prefetch(args.target.edges + args.target.indptr[counterpart] + 8);
         scratch.visits.reserve(scratch.num_visits + 1);
         scratch.visits.data[scratch.num_visits++] = Visit{first, last, counterpart, weight, edges, 1.0};
     }
@@ -225,17 +312,16 @@ static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
     constexpr int64_t kFewEdges = 256;
     const bool can_bound = args.witnesses == Witnesses::kNeighbor && !args.relations.has_defaults && args.k > 0;
     int64_t left = can_bound ? bound_visits(args, scratch) : 0;
-    int64_t walked = 0;  // since the contenders were looked for
-    bool has_contenders = false;
+    int64_t walked = 0;  // since the contenders were chosen
     for (int64_t v = 0; v < scratch.num_visits; ++v) {
         const Visit& visit = scratch.visits.data[v];
-        const int64_t count = has_contenders ? scratch.num_contenders : scratch.num_touched;
-        if (left > kFewEdges && count >= args.k && count > 2 * args.k && 2 * walked >= count) {
-            const int32_t* targets = has_contenders ? scratch.contenders.data : scratch.touched.data;
-            has_contenders |= find_contenders(args, scratch, targets, count, visit.least_factor);
+        const int64_t count = num_contenders(scratch);
+        if (left > kFewEdges && count > 2 * args.k && 2 * walked >= count) {
+            if (scratch.has_contenders || are_settled(args, scratch, v, left)) drop_beaten(args, scratch, v);
             walked = 0;
         }
-        if (has_contenders) {
+        scratch.reserve_support(visit.edges);
+        if (scratch.has_contenders) {
             follow_contenders(args, scratch, visit);
         } else {
             follow(args, scratch, visit);
@@ -243,7 +329,6 @@ static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
         walked += visit.edges;
         left -= visit.edges;
     }
-    if (!has_contenders) scratch.num_contenders = -1;
     scratch.num_visits = 0;
 }
 
@@ -269,27 +354,28 @@ static void insert_best(const ProposalArgs& args, int32_t target, float value, i
     evidence[place] = value;
 }
 
-// Finds the k best of the contenders, or of all touched targets, and forgets these.
+// Finds the k best of the contenders, and forgets all that was touched.
 static void keep_best(const ProposalArgs& args, ProposalScratch& scratch, int32_t* indices, float* evidence) {
     for (int64_t c = 0; c < args.k; ++c) {
         indices[c] = -1;
         evidence[c] = 0.0f;
     }
-    const bool is_settled = scratch.num_contenders >= 0;
-    const int32_t* targets = is_settled ? scratch.contenders.data : scratch.touched.data;
-    const int64_t count = is_settled ? scratch.num_contenders : scratch.num_touched;
-    double kth = 2.0;  // product of the last on the list, once that is full
-    for (int64_t t = 0; t < count; ++t) {
-        const Support& support = scratch.support.data[targets[t]];
-        if (is_beaten(support.product, kth)) continue;  // without a logarithm
-        insert_best(args, targets[t], evidence_of(support), indices, evidence);
-        if (args.k > 0 && indices[args.k - 1] >= 0) kth = scratch.support.data[indices[args.k - 1]].product;
+    // Few need a logarithm: those that the k-th best product does not beat.
+    const bool is_full = args.k > 0 && rank_contenders(scratch, args.k) == args.k;
+    const double kth = is_full ? scratch.ranked.data[args.k - 1].product : 1.0;
+    for (int64_t i = 0; i < num_contenders(scratch); ++i) {
+        const int32_t place = contender(scratch, i);
+        const Support& support = scratch.support.data[place];
+        if (!is_beaten(support.product, kth)) {
+            insert_best(args, scratch.touched.data[place], evidence_of(support), indices, evidence);
+        }
     }
-    for (int64_t t = 0; t < scratch.num_touched; ++t) {
-        scratch.support.data[scratch.touched.data[t]] = Support{1.0, 0.0};
+    for (int32_t place = 1; place <= scratch.num_touched; ++place) {
+        scratch.place_of.data[scratch.touched.data[place]] = 0;
     }
     scratch.num_touched = 0;
-    scratch.num_contenders = -1;
+    scratch.support.data[1] = Support{1.0, 0.0};
+    scratch.has_contenders = false;
 }
 
 void proposal_row(const ProposalArgs& args, ProposalScratch& scratch, int64_t row) {

@@ -34,6 +34,8 @@ template struct Buffer<BlockHead>;
 template struct Buffer<Hit>;
 template struct Buffer<Support>;
 template struct Buffer<Visit>;
+template struct Buffer<Reached>;
+template struct Buffer<RankedPlace>;
 
 Numbering::Numbering(int64_t range) {
     number_of.reserve(range);
@@ -69,9 +71,16 @@ void CountScratch::reserve_lanes(int64_t needed) {
 }
 
 ProposalScratch::ProposalScratch(const Sizes& sizes) {
-    support.reserve(sizes.num_targets);
-    std::fill_n(support.data, sizes.num_targets, Support{1.0, 0.0});
-    touched.reserve(sizes.num_targets);
+    place_of.reserve(sizes.num_targets);
+    std::fill_n(place_of.data, sizes.num_targets, 0);
+    reserve_support(0);
+    support.data[1] = Support{1.0, 0.0};
+}
+
+void ProposalScratch::reserve_support(int64_t more) {
+    const int64_t places = num_touched + more + 2;  // the first is unused, and one is kept ready
+    support.reserve(places);
+    touched.reserve(places);
 }
 
 namespace {

@@ -57,6 +57,17 @@ struct Support {
     double sum;  // 0 = nothing
 };
 
+// A target beyond a counterpart, and what leads there.
+struct Reached {
+    int32_t target;
+    Strength strength;
+};
+
+struct RankedPlace {
+    double product;
+    int32_t place;
+};
+
 // A walk from a row over the counterpart of one neighbour to the targets beyond.
 struct Visit {
     const Edge* first;  // facts [first, last) about the neighbour
@@ -78,6 +89,8 @@ extern template struct Buffer<BlockHead>;
 extern template struct Buffer<Hit>;
 extern template struct Buffer<Support>;
 extern template struct Buffer<Visit>;
+extern template struct Buffer<Reached>;
+extern template struct Buffer<RankedPlace>;
 
 // Numbers the distinct values it meets from 0, in order of appearance.
 struct Numbering {
@@ -178,18 +191,23 @@ struct BlanketScratch {
     explicit BlanketScratch(const Sizes& sizes) : neighborhood(sizes.num_targets) {}
 };
 
+// What speaks for the targets that a row has touched so far, by places from 1 on in the order of touching.
 struct ProposalScratch {
-    Buffer<Support> support;        // [targets]
-    Buffer<int32_t> touched;        // targets with support
-    Buffer<int64_t> fan_out;        // [degree] edges behind every fact of the row
-    Buffer<Visit> visits;           // of the row, in their order
-    Buffer<int32_t> contenders;     // touched targets that can still be among the best
-    Buffer<double> least_products;  // [k] for their choice
-    int64_t num_touched = 0;
+    Buffer<int32_t> place_of;    // [targets] 0 = not touched
+    Buffer<int32_t> touched;     // [places] the target
+    Buffer<Support> support;     // [places] and one more, which has none
+    Buffer<int64_t> fan_out;     // [degree] edges behind every fact of the row
+    Buffer<Visit> visits;        // of the row, in their order
+    Buffer<Reached> reached;     // by one visit
+    Buffer<int32_t> contenders;  // places of the targets that can still be among the best
+    Buffer<RankedPlace> ranked;  // [2k] the best of them so far
+    int32_t num_touched = 0;
     int64_t num_visits = 0;
-    int64_t num_contenders = -1;  // -1: all that are touched
+    int64_t num_contenders = 0;
+    bool has_contenders = false;  // false: all that is touched contends
 
     explicit ProposalScratch(const Sizes& sizes);
+    void reserve_support(int64_t more);
 };
 
 }  // namespace stea

@@ -37,8 +37,22 @@ def sort(pools: Arrays, keep: int, n_threads: int) -> None:
 
 def products(queries: Embeddings, keys: Embeddings, indices: np.ndarray, distance: bool, n_threads: int) -> np.ndarray:
     """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
+    if not _is_native(queries, keys):
+        return gathered_products(queries, keys, indices, distance)
+    return _core.topk_products(queries.array, keys.array, np.ascontiguousarray(indices), distance, n_threads, tier())
+
+
+def pair_products(
+    queries: Embeddings, keys: Embeddings, rows: np.ndarray, columns: np.ndarray, n_threads: int
+) -> np.ndarray | None:
+    """float64 [m]: inner products of single pairs; None where the kernel does not take these embeddings."""
+    if not _is_native(queries, keys):
+        return None
+    pairs = rows.astype(np.int32), columns.astype(np.int32)
+    return _core.pair_products(queries.array, keys.array, *pairs, n_threads, tier())
+
+
+def _is_native(queries: Embeddings, keys: Embeddings) -> bool:
     left, right = queries.array, keys.array
     native = left.dtype == right.dtype and left.dtype in (np.float32, np.float64)
-    if not (native and left.flags.c_contiguous and right.flags.c_contiguous):
-        return gathered_products(queries, keys, indices, distance)
-    return _core.topk_products(left, right, np.ascontiguousarray(indices), distance, n_threads, tier())
+    return bool(native and left.flags.c_contiguous and right.flags.c_contiguous)
