@@ -290,3 +290,10 @@ def test_ctrl_c_stops_the_search():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_info_says_which_products_are_used(monkeypatch):
+    monkeypatch.setattr(int8, "int8_tier", lambda: "avx512vnni")
+    assert int8.describe().startswith("8-bit products, tier avx512vnni")
+    monkeypatch.setattr(int8, "int8_tier", lambda: None)
+    assert int8.describe().startswith("float32 blocks (")
