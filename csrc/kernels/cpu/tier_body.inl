@@ -19,6 +19,7 @@ namespace {
 // The kernels of the tier: each stands on the helpers above, and none on another.
 #include "blanket.inl"
 #include "evidence.inl"
+#include "proposal_visits.inl"
 #include "proposals.inl"
 #include "relation_counts.inl"
 #include "topk.inl"
