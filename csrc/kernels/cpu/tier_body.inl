@@ -21,6 +21,7 @@ namespace {
 #include "blanket.inl"
 #include "evidence.inl"
 #include "negatives.inl"
+#include "proposal_visits.inl"
 #include "proposals.inl"
 #include "reflection.inl"
 #include "relation_counts.inl"
