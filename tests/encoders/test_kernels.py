@@ -53,7 +53,7 @@ def test_sparse_rows_are_the_product(way, seed):
     matrix = np.where(rng.random((rows, height)) < 0.3, rng.standard_normal((rows, height)), 0).astype(np.float32)
     x, out = rng.standard_normal((height, width), dtype=np.float32), np.full((rows, width), np.nan, dtype=np.float32)
     indptr = np.concatenate([[0], np.cumsum((matrix != 0).sum(1))])
-    way.sparse_rows((indptr, np.nonzero(matrix)[1].astype(np.int32), matrix[matrix != 0]), x, out)
+    way.sparse_rows((indptr, np.nonzero(matrix)[1].astype(np.int32), matrix[matrix != 0]), x, out, 0, 0, width)
     assert close(out, matrix @ x, 1e-5)
 
 
@@ -140,6 +140,26 @@ def test_negatives_are_the_same_bits_on_every_tier_and_number_of_threads(monkeyp
     torch.set_num_threads(before)
     for other in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+@pytest.mark.parametrize("width", [1, 8, 13, 100])
+def test_both_ways_drop_the_same_elements(width, threads):
+    x = np.random.default_rng(0).standard_normal((300, width), dtype=np.float32)
+    found, expected = np.empty_like(x), np.empty_like(x)
+    for way, out in ((native, found), (by_numba, expected)):
+        way.dropout(x, out, 2**62 + 12345, 19661, 1.25)
+    assert np.array_equal(found, expected)
+    assert set(np.unique(found / x).round(4).tolist()) == {0.0, 1.25}
+
+
+def test_elements_are_dropped_independently_of_each_other():
+    x = np.ones((2000, 96), dtype=np.float32)
+    one, other = np.empty_like(x), np.empty_like(x)
+    native.dropout(x, one, 7, 32768, 1.0)
+    native.dropout(x, other, 8, 32768, 1.0)
+    centred = one - 0.5
+    for shifted in (other - 0.5, np.roll(centred, 1, axis=0), np.roll(centred, 1, axis=1), np.roll(centred, 8, axis=1)):
+        assert abs((centred * shifted).mean()) < 4 * 0.25 / x.size**0.5  # four deviations of a fair coin's
 
 
 def test_a_loss_without_meaning_is_no_number():
