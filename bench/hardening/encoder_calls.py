@@ -77,8 +77,9 @@ def reflect_backward(rng: np.random.Generator) -> Arguments:
     some = rng.random() < 0.5
     position = rng.integers(-1, n, size=n).astype(np.int32) if some else np.empty(0, dtype=np.int32)
     others = {
-        "k_unit": _floats(rng, heads, dim), "grad": _floats(rng, n, heads * dim), "outer": _floats(rng, n, 2 * heads * dim),
-        "outer_position": position, "d_x": _floats(rng, n, heads * dim), "d_unit": _floats(rng, sets, dim),
+        "k_unit": _floats(rng, heads, dim), "grad": _floats(rng, n, heads * dim),
+        "outer": _floats(rng, n, 2 * heads * dim), "outer_position": position, "d_x": _floats(rng, n, heads * dim),
+        "d_unit": _floats(rng, sets, dim),
     }  # fmt: skip
     return {**given, **others, "position": position}
 
@@ -92,6 +93,6 @@ def hard_negatives(rng: np.random.Generator) -> Arguments:
     vectors = {"queries": _floats(rng, queries, width), "z": _floats(rng, entities, width)}
     sums = {"norms": _floats(rng, entities), "base": _floats(rng, queries), "centre": _floats(rng, queries)}
     return {
-        "products": short if rng.random() < 0.5 else products, **vectors, **sums, "ends": ends, "scale": 30.0, "cut": 10.0,
-        "gradient": np.zeros_like(vectors["z"]), **_run(rng),
+        "products": short if rng.random() < 0.5 else products, **vectors, **sums, "ends": ends, "scale": 30.0,
+        "cut": 10.0, "gradient": np.zeros_like(vectors["z"]), **_run(rng),
     }  # fmt: skip

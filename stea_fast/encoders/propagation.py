@@ -119,7 +119,8 @@ class _Hops(NamedTuple):
 
     With e⁰ = I a (a the anchors [m, dim] of the seeds, I [n, m] where they stand): e¹ = D₁ A e⁰ and r¹ = F₁ H e⁰, then
     e² = D₂ (A e¹ + T r¹) and r² = F₂ H e¹; the diagonal matrices divide rows by their lengths, W those of [e⁰; e¹; e²].
-    A projection P is linear: e P = W (I a P⁰ + D₁ A I a P¹ + D₂ (A e¹ + T r¹) P²). So only a, not e, is multiplied by it.
+    A projection P is linear: e P = W (I a P⁰ + D₁ A I a P¹ + D₂ (A e¹ + T r¹) P²).
+    So a is multiplied by it, and e never is.
     """
 
     first: SparseRows  # [n + 2R, m]: e¹ and r¹ from a
@@ -183,7 +184,8 @@ def _add_squares(rows: np.ndarray, totals: np.ndarray) -> None:
 def _divided(matrix: csr_array, squares: np.ndarray) -> csr_array:
     """The rows divided by the roots of these squares; what is zero stays zero."""
     inverse = (1 / np.maximum(np.sqrt(squares), 1e-12)).astype(np.float32)
-    return csr_array((matrix.data * np.repeat(inverse, np.diff(matrix.indptr)), matrix.indices, matrix.indptr), matrix.shape)
+    data = matrix.data * np.repeat(inverse, np.diff(matrix.indptr))
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _structure(kg: KG) -> tuple[csr_array, csr_array, csr_array]:

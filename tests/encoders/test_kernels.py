@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-import stea_fast as sf
-from stea_fast.encoders import _negatives, kernels
-from stea_fast.encoders._graph import JointGraph
-from stea_fast.encoders._reflection import ALL_ROWS, Reflection
-from stea_fast.encoders.kernels import by_numba
-from stea_fast.encoders.kernels.layers import Layer, LayerGradient
+import stea_fast as sf  # noqa: E402
+from stea_fast.encoders import _negatives, kernels  # noqa: E402
+from stea_fast.encoders._graph import JointGraph  # noqa: E402
+from stea_fast.encoders._reflection import ALL_ROWS, Reflection  # noqa: E402
+from stea_fast.encoders.kernels import by_numba  # noqa: E402
+from stea_fast.encoders.kernels.layers import Layer, LayerGradient  # noqa: E402
+from stea_fast.encoders.kernels.propagated import TripleView  # noqa: E402
 
 native = pytest.importorskip("stea_fast.encoders.kernels.native", reason="the native module is not built")
 
@@ -160,6 +161,22 @@ def test_elements_are_dropped_independently_of_each_other():
     centred = one - 0.5
     for shifted in (other - 0.5, np.roll(centred, 1, axis=0), np.roll(centred, 1, axis=1), np.roll(centred, 8, axis=1)):
         assert abs((centred * shifted).mean()) < 4 * 0.25 / x.size**0.5  # four deviations of a fair coin's
+
+
+@pytest.mark.parametrize("backend", ["native", "numba"])
+def test_the_triple_view_is_the_sum_over_edges(backend, monkeypatch):
+    monkeypatch.setenv("STEA_BACKEND", backend)
+    rng = np.random.default_rng(0)
+    rows, columns, kinds = np.sort(rng.integers(20, size=90)), rng.integers(20, size=90), rng.integers(6, size=90)
+    strengths, x = rng.standard_normal((6, 3), dtype=np.float32), rng.standard_normal((20, 48), dtype=np.float32)
+    out, squares = np.full((20, 60), 7, dtype=np.float32), np.ones(20)
+    TripleView(rows, columns, kinds, 20).fill(out, 5, strengths, x, squares)
+    expected = np.zeros((20, 48), dtype=np.float32)
+    for i, j, kind in zip(rows, columns, kinds, strict=True):
+        expected[i] += np.repeat(strengths[kind], 16) * x[j]
+    assert close(out[:, 5:53], expected, 1e-5)
+    assert np.allclose(squares, 1 + (expected**2).sum(1), rtol=1e-4)
+    assert (out[:, :5] == 7).all() and (out[:, 53:] == 7).all()
 
 
 def test_a_loss_without_meaning_is_no_number():

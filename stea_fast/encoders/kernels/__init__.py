@@ -1,6 +1,6 @@
 """What the encoders run on a CPU: plain arrays in, outputs filled. Native where it can be used, otherwise Numba.
 
-`native` and `by_numba` have the same functions, whose contracts are in `csrc/kernels`; `bodies` holds what is compiled by Numba.
+`native` and `by_numba` have the same functions, whose contracts are in `csrc/kernels`; Numba compiles `bodies`.
 """
 
 from __future__ import annotations

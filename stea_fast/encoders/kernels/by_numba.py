@@ -1,4 +1,4 @@
-"""The kernels of the encoders by Numba, in blocks of rows on as many threads as torch uses. Contracts as in `native`."""
+"""The kernels of the encoders by Numba, in blocks of rows on as many threads as torch uses. As `native`."""
 
 from __future__ import annotations
 

@@ -61,9 +61,7 @@ class TripleView:
         edges = self.indptr, self.columns, self.relations
         _core.triple_view(*edges, strengths, x, out, start, squares, thread_count(None), tier())
 
-    def _by_scipy(
-        self, out: np.ndarray, start: int, strengths: np.ndarray, x: np.ndarray, squares: np.ndarray
-    ) -> None:
+    def _by_scipy(self, out: np.ndarray, start: int, strengths: np.ndarray, x: np.ndarray, squares: np.ndarray) -> None:
         shape = len(self.indptr) - 1, len(x)
         for k in range(strengths.shape[1]):
             # Edges of the same pair add up in the product.
