@@ -201,6 +201,30 @@ def sparse_rows(
     values: NDArray[np.float32],
     x: NDArray[np.float32],
     out: NDArray[np.float32],
+    x_start: int,
+    out_start: int,
+    width: int,
+    n_threads: int,
+    tier: str,
+) -> None: ...
+def triple_view(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    relations: NDArray[np.int32],
+    strengths: NDArray[np.float32],
+    x: NDArray[np.float32],
+    out: NDArray[np.float32],
+    out_start: int,
+    squares: NDArray[np.float64],
+    n_threads: int,
+    tier: str,
+) -> None: ...
+def dropout(
+    x: NDArray[np.float32],
+    out: NDArray[np.float32],
+    key: int,
+    zeroed: int,
+    scale: float,
     n_threads: int,
     tier: str,
 ) -> None: ...

@@ -26,7 +26,27 @@ def sparse_rows(rng: np.random.Generator) -> Arguments:
     rows, size, height, width = (int(count) for count in rng.integers(1, 40, size=4))
     columns = rng.integers(height, size=size).astype(np.int32)
     given = {"indptr": _offsets(rng, rows, size), "columns": columns, "values": _floats(rng, size)}
-    return {**given, "x": _floats(rng, height, width), "out": _floats(rng, rows, width), **_run(rng)}
+    start, end = sorted(int(place) for place in rng.integers(width + 1, size=2))
+    place = {"x_start": start, "out_start": start, "width": end - start}
+    return {**given, "x": _floats(rng, height, width), "out": _floats(rng, rows, width), **place, **_run(rng)}
+
+
+def triple_view(rng: np.random.Generator) -> Arguments:
+    """Edges between few entities, and a matrix that is wider than what is written of it."""
+    rows, size, height, kinds = (int(count) for count in rng.integers(1, 40, size=4))
+    dimensions, start = int(rng.integers(0, 4)), int(rng.integers(0, 20))
+    columns, relations = (rng.integers(limit, size=size).astype(np.int32) for limit in (height, kinds))
+    edges = {"indptr": _offsets(rng, rows, size), "columns": columns, "relations": relations}
+    given = {"strengths": _floats(rng, kinds, dimensions), "x": _floats(rng, height, 16 * dimensions)}
+    out = {"out": _floats(rng, rows, 16 * dimensions + 20), "out_start": start, "squares": np.zeros(rows)}
+    return {**edges, **given, **out, **_run(rng)}
+
+
+def dropout(rng: np.random.Generator) -> Arguments:
+    """A small matrix, a third of which is to become zero."""
+    shape = tuple(int(size) for size in rng.integers(0, 50, size=2))
+    drawn = {"key": int(rng.integers(2**62)), "zeroed": 21845, "scale": 1.5}
+    return {"x": _floats(rng, *shape), "out": _floats(rng, *shape), **drawn, **_run(rng)}
 
 
 def _layer(rng: np.random.Generator) -> tuple[Arguments, tuple[int, int, int, int, int]]:
@@ -57,8 +77,9 @@ def reflect_backward(rng: np.random.Generator) -> Arguments:
     some = rng.random() < 0.5
     position = rng.integers(-1, n, size=n).astype(np.int32) if some else np.empty(0, dtype=np.int32)
     others = {
-        "k_unit": _floats(rng, heads, dim), "grad": _floats(rng, n, heads * dim), "outer": _floats(rng, n, 2 * heads * dim),
-        "outer_position": position, "d_x": _floats(rng, n, heads * dim), "d_unit": _floats(rng, sets, dim),
+        "k_unit": _floats(rng, heads, dim), "grad": _floats(rng, n, heads * dim),
+        "outer": _floats(rng, n, 2 * heads * dim), "outer_position": position, "d_x": _floats(rng, n, heads * dim),
+        "d_unit": _floats(rng, sets, dim),
     }  # fmt: skip
     return {**given, **others, "position": position}
 
@@ -72,6 +93,6 @@ def hard_negatives(rng: np.random.Generator) -> Arguments:
     vectors = {"queries": _floats(rng, queries, width), "z": _floats(rng, entities, width)}
     sums = {"norms": _floats(rng, entities), "base": _floats(rng, queries), "centre": _floats(rng, queries)}
     return {
-        "products": short if rng.random() < 0.5 else products, **vectors, **sums, "ends": ends, "scale": 30.0, "cut": 10.0,
-        "gradient": np.zeros_like(vectors["z"]), **_run(rng),
+        "products": short if rng.random() < 0.5 else products, **vectors, **sums, "ends": ends, "scale": 30.0,
+        "cut": 10.0, "gradient": np.zeros_like(vectors["z"]), **_run(rng),
     }  # fmt: skip

@@ -48,7 +48,7 @@ def plain_reflection(encoder: Any) -> Callable[[], torch.Tensor]:
     def embed() -> torch.Tensor:
         relations = encoder.parameters["relations"]
         inputs = product(neighbors, encoder.parameters["entities"]), product(graph.relation_mean, relations)
-        x = getattr(torch, encoder.activation)(torch.cat(inputs, dim=1))
+        x = torch.cat(inputs, dim=1)
         rho = product(graph.members, relations)
         unit = rho * rho.square().sum(1, keepdim=True).clamp_min(1e-12).rsqrt()
         attention = encoder.parameters["attention"].expand(-1, 2, -1, -1)

@@ -14,9 +14,17 @@ int64_t columns_of(const Array<float>& matrix, const std::string& name) {
     return matrix.shape(1);
 }
 
+// Whether the columns [start, start + count) are those of the matrix.
+void expect_inside(const Array<float>& matrix, int64_t start, int64_t count, const std::string& name) {
+    expect(0 <= start && 0 <= count && count <= columns_of(matrix, name) && start <= matrix.shape(1) - count,
+           "the columns of " + name + " must lie within it");
+}
+
 void sparse_rows(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<float>& values,
-                 const Array<float>& x, Array<float>& out, int n_threads, const std::string& tier) {
-    const int64_t width = columns_of(x, "x");
+                 const Array<float>& x, Array<float>& out, int64_t x_start, int64_t out_start, int64_t width,
+                 int n_threads, const std::string& tier) {
+    expect_inside(x, x_start, width, "x");
+    expect_inside(out, out_start, width, "out");
     const int64_t rows = indptr.size() - 1;
     const int64_t size = columns.size();
     expect(rows >= 0, "indptr must not be empty");
@@ -25,10 +33,43 @@ void sparse_rows(const Array<int64_t>& indptr, const Array<int32_t>& columns, co
                           data_of(values, "values", size),
                           rows,
                           size,
-                          data_of(x, "x", x.shape(0) * width),
                           width,
-                          mutable_data_of(out, "out", rows * width)};
+                          data_of(x, "x", x.shape(0) * x.shape(1)) + x_start,
+                          x.shape(1),
+                          mutable_data_of(out, "out", rows * out.shape(1)) + out_start,
+                          out.shape(1)};
     run_released(tier, n_threads, [&](const RunOptions& options) { run_sparse_rows(args, options); });
+}
+
+void triple_view(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<int32_t>& relations,
+                 const Array<float>& strengths, const Array<float>& x, Array<float>& out, int64_t out_start,
+                 Array<double>& squares, int n_threads, const std::string& tier) {
+    const int64_t rows = indptr.size() - 1;
+    const int64_t size = columns.size();
+    const int64_t dimensions = columns_of(strengths, "strengths");
+    expect(rows >= 0, "indptr must not be empty");
+    expect(columns_of(x, "x") == kFeatures * dimensions, "x must have 16 columns for every column of strengths");
+    expect_inside(out, out_start, kFeatures * dimensions, "out");
+    const TripleView args{offsets_of(indptr, "indptr", rows, size),
+                          indices_of(columns, "columns", size, x.shape(0)),
+                          indices_of(relations, "relations", size, strengths.shape(0)),
+                          rows,
+                          size,
+                          dimensions,
+                          data_of(strengths, "strengths", strengths.size()),
+                          data_of(x, "x", x.size()),
+                          mutable_data_of(out, "out", rows * out.shape(1)) + out_start,
+                          out.shape(1),
+                          mutable_data_of(squares, "squares", rows)};
+    run_released(tier, n_threads, [&](const RunOptions& options) { run_triple_view(args, options); });
+}
+
+void dropout(const Array<float>& x, Array<float>& out, uint64_t key, uint32_t zeroed, float scale, int n_threads,
+             const std::string& tier) {
+    const int64_t width = columns_of(x, "x");
+    const Dropout args{
+        data_of(x, "x", x.size()), mutable_data_of(out, "out", x.size()), x.shape(0), width, key, zeroed, scale};
+    run_released(tier, n_threads, [&](const RunOptions& options) { run_dropout(args, options); });
 }
 
 // (indptr, rows, columns, reverse, sets, set_indptr, set_edges)
@@ -88,10 +129,6 @@ struct LayerSizes {
     }
 };
 
-void expect_inside(const Array<float>& z, int64_t start, int64_t count, const std::string& name) {
-    expect(0 <= start && start <= columns_of(z, "z") - count, name + " must lie within the columns of z");
-}
-
 void reflect_forward(const ReflectionArrays& graph, const Array<int32_t>& position, Array<float>& z, int64_t source,
                      int64_t target, const Array<float>& unit, const Array<float>& k_y, const Array<float>& on_y,
                      const Array<float>& on_unit, const std::string& activation, Array<float>& dots,
@@ -100,8 +137,8 @@ void reflect_forward(const ReflectionArrays& graph, const Array<int32_t>& positi
     expect(k_y.ndim() == 2, "k_y must be a matrix");
     const LayerSizes sizes(k_y, k_y);
     const int64_t width = sizes.heads * sizes.dim;
-    expect_inside(z, source, width, "source");
-    expect_inside(z, target, width, "target");
+    expect_inside(z, source, width, "z");
+    expect_inside(z, target, width, "z");
     expect(source + width <= target || target + width <= source, "source and target must not overlap");
     const ReflectionForward args{
         {view, position_of(position, "position", view.num_entities, view.num_entities),
@@ -126,8 +163,8 @@ py::tuple reflect_backward(const ReflectionArrays& graph, const Array<int32_t>& 
     expect(k_y.ndim() == 2 && grad.ndim() == 2, "k_y and grad must be matrices");
     const LayerSizes sizes(k_y, k_unit);
     const int64_t width = sizes.heads * sizes.dim;
-    expect_inside(z, source, width, "source");
-    expect_inside(outer, source, width, "source of outer");
+    expect_inside(z, source, width, "z");
+    expect_inside(outer, source, width, "outer");
     Array<float> d_logits({view.num_edges, sizes.heads}), d_dots({view.num_edges, sizes.heads});
     Array<float> d_near({view.num_entities, sizes.heads}), d_k_y({sizes.heads, sizes.dim});
     Array<float> d_on_y({view.num_sets, sizes.heads}), d_on_unit({view.num_sets, sizes.heads});
@@ -217,8 +254,14 @@ namespace stea {
 
 void add_encoder_functions(py::module_& m) {
     m.def("sparse_rows", &sparse_rows, py::arg("indptr").noconvert(), py::arg("columns").noconvert(),
-          py::arg("values").noconvert(), py::arg("x").noconvert(), py::arg("out").noconvert(), py::arg("n_threads"),
+          py::arg("values").noconvert(), py::arg("x").noconvert(), py::arg("out").noconvert(), py::arg("x_start"),
+          py::arg("out_start"), py::arg("width"), py::arg("n_threads"), py::arg("tier"));
+    m.def("triple_view", &triple_view, py::arg("indptr").noconvert(), py::arg("columns").noconvert(),
+          py::arg("relations").noconvert(), py::arg("strengths").noconvert(), py::arg("x").noconvert(),
+          py::arg("out").noconvert(), py::arg("out_start"), py::arg("squares").noconvert(), py::arg("n_threads"),
           py::arg("tier"));
+    m.def("dropout", &dropout, py::arg("x").noconvert(), py::arg("out").noconvert(), py::arg("key"), py::arg("zeroed"),
+          py::arg("scale"), py::arg("n_threads"), py::arg("tier"));
     m.def("reflect_forward", &reflect_forward, py::arg("graph"), py::arg("position").noconvert(),
           py::arg("z").noconvert(), py::arg("source"), py::arg("target"), py::arg("unit").noconvert(),
           py::arg("k_y").noconvert(), py::arg("on_y").noconvert(), py::arg("on_unit").noconvert(),

@@ -1,4 +1,5 @@
-// A sparse matrix times a dense one: out[i] = sum over the entries e of row i of values[e] * x[columns[e]].
+// A sparse matrix times a dense one: out[i] = sum over the entries e of row i of values[e] * x[columns[e]], where x and
+// out may be some columns of wider matrices.
 //
 // Parallel decomposition: a thread takes whole rows; each is summed in the order of its entries. Denormal numbers count
 // as zero on every thread.
@@ -14,9 +15,11 @@ struct SparseRows {
     const float* values;     // [num_entries]
     int64_t num_rows;
     int64_t num_entries;
-    const float* x;  // [*, width]
     int64_t width;
-    float* out;  // [num_rows, width]
+    const float* x;  // the first of `width` columns
+    int64_t x_stride;
+    float* out;  // the first of `width` columns
+    int64_t out_stride;
 };
 
 }  // namespace stea

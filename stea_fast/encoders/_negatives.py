@@ -18,9 +18,7 @@ from stea_fast.encoders import kernels
 
 OFFSET = 10.0  # of the logits; no gradient depends on it
 ROWS = 512  # queries per block: what is stored of the 2B × N products at a time
-CUT = (
-    10.0  # entries below e⁻¹⁰ of the largest of their row have no gradient: .3 % of it in the first epochs, then .05 %
-)
+CUT = 8.0  # entries below e⁻⁸ of the largest of their row have no gradient: 1 % of it in the first epochs, then .2 %
 MANY = 4096  # entities from which on products of half precision are worth their making
 
 
@@ -95,13 +93,13 @@ class _HardNegatives(torch.autograd.Function):
         # p gives 2C (q − o) at q and −2C (q − o) at o, C = Σ ∂LSE/∂u; D(q, j) gives −2 Σ c (q − z_j) at q.
         push = pushes[:, None]
         own = pulled - push * others + push.roll(len(left), 0) * (queries - others)
-        ctx.gradient = gradient.index_add_(0, ids, own).mul_(2 / len(left))
+        ctx.gradient, ctx.factor = gradient.index_add_(0, ids, own), 2 / len(left)
         return losses.sum() / len(left) + 2 * OFFSET
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         gradient, ctx.gradient = ctx.gradient, None  # [N, d], scaled where it is: only one backward pass is possible
-        return gradient.mul_(grads[0]), None, None, None, None
+        return gradient.mul_(grads[0] * ctx.factor), None, None, None, None
 
 
 def _bits(products: torch.Tensor) -> np.ndarray:

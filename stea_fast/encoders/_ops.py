@@ -55,9 +55,15 @@ class SparseMatrix:
             out = x.new_zeros(self.shape[transposed], x.shape[1])
             return out.index_add_(0, into, values[:, None] * x[out_of])
         out = x.new_empty(self.shape[transposed], x.shape[1])
-        side = self._backward if transposed else self._forward
-        kernels.chosen().sparse_rows(side, x.contiguous().numpy(), out.numpy())
+        self.fill(out, 0, x.contiguous(), 0, x.shape[1], transposed=transposed)
         return out
+
+    def fill(
+        self, out: torch.Tensor, out_start: int, x: torch.Tensor, x_start: int, width: int, *, transposed: bool
+    ) -> None:
+        """The product on a CPU, from some columns of x and into some of out."""
+        side = self._backward if transposed else self._forward
+        kernels.chosen().sparse_rows(side, x.numpy(), out.numpy(), x_start, out_start, width)
 
 
 class _Product(torch.autograd.Function):
@@ -69,6 +75,32 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[None, torch.Tensor]:
         return None, ctx.matrix.product(grads[0], transposed=True)
+
+
+def side_by_side(matrices: tuple[SparseMatrix, ...], parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """[N, Σ d]: the products of the matrices with their parts, without a copy of any."""
+    if parts[0].device.type == "cpu":
+        return _SideBySide.apply(matrices, *parts)  # type: ignore[no-untyped-call]
+    return torch.cat([matrix @ part for matrix, part in zip(matrices, parts, strict=True)], dim=1)
+
+
+class _SideBySide(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrices: tuple[SparseMatrix, ...], *parts: torch.Tensor) -> torch.Tensor:
+        ctx.matrices = matrices
+        ctx.starts = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
+        out = parts[0].new_empty(matrices[0].shape[0], ctx.starts[-1])
+        for matrix, part, start in zip(matrices, parts, ctx.starts, strict=False):
+            matrix.fill(out, start, part.detach().contiguous(), 0, part.shape[1], transposed=False)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        grad, results = grads[0].contiguous(), []
+        for matrix, (start, end) in zip(ctx.matrices, pairwise(ctx.starts), strict=True):
+            results.append(grad.new_empty(matrix.shape[1], end - start))
+            matrix.fill(results[-1], 0, grad, start, end - start, transposed=True)
+        return None, *results
 
 
 class SymmetricPattern:
@@ -109,7 +141,8 @@ class _WeightedSum(torch.autograd.Function):
 
 def _spmm(pattern: SymmetricPattern, values: np.ndarray, x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    kernels.chosen().sparse_rows((pattern.indptr, pattern.columns, values), x.contiguous().numpy(), out.numpy())
+    entries = pattern.indptr, pattern.columns, values
+    kernels.chosen().sparse_rows(entries, x.contiguous().numpy(), out.numpy(), 0, 0, x.shape[1])
     return out
 
 
@@ -149,35 +182,38 @@ def _over_rows(function: Any, arrays: tuple[Any, ...], size: int) -> None:
     run_blocks(lambda begin, end: function(*arrays, begin, end), bodies.row_blocks(np.arange(size + 1)))
 
 
-class _Keep(torch.autograd.Function):
+class _Dropout(torch.autograd.Function):
+    """Draws are made again for the gradient instead of being stored."""
+
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, draws: torch.Tensor, limit: int, scale: float) -> torch.Tensor:
-        ctx.arguments = draws, limit, scale
-        return _kept(x, draws, limit, scale)
+    def forward(ctx: Any, x: torch.Tensor, key: int, zeroed: int) -> torch.Tensor:
+        ctx.arguments = key, zeroed
+        return _dropped(x.detach(), key, zeroed)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        return _kept(grads[0], *ctx.arguments), None, None, None
+        return _dropped(grads[0], *ctx.arguments), None, None
 
 
-def _kept(x: torch.Tensor, draws: torch.Tensor, limit: int, scale: float) -> torch.Tensor:
-    if x.device.type != "cpu":
-        return x * (draws >= limit) * scale
+def _dropped(x: torch.Tensor, key: int, zeroed: int) -> torch.Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    arrays = x.detach().contiguous().numpy(), draws.numpy(), np.int16(limit), np.float32(scale), out.numpy()
-    _over_rows(bodies.keep, arrays, len(x))
+    kernels.chosen().dropout(x.contiguous().numpy(), out.numpy(), key, zeroed, LEVELS / (LEVELS - zeroed))
     return out
+
+
+LEVELS = 65536  # of the share of zeroed elements
 
 
 def dropout(x: torch.Tensor, rate: float, generator: torch.Generator) -> torch.Tensor:
     """x [n, d] with elements zeroed at `rate` (to 1/65536) and the others scaled up.
 
-    One 64-bit random number decides on four elements: on a CPU they are drawn one after the other.
+    On a CPU, where the generator draws one number after the other, it draws a key for a hash of rows and columns.
     """
-    zeroed = round(rate * 65536)
-    if not 0 < zeroed < 65536:
+    zeroed = round(rate * LEVELS)
+    if not 0 < zeroed < LEVELS:
         return x
-    words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device)
-    words.random_(-(2**63), None, generator=generator)
-    draws = words.view(torch.int16)[: x.numel()].view(x.shape)
-    return _Keep.apply(x, draws, zeroed - 32768, 65536 / (65536 - zeroed))  # type: ignore[no-untyped-call]
+    if x.device.type == "cpu":
+        key = int(torch.empty((), dtype=torch.int64).random_(generator=generator))
+        return _Dropout.apply(x, key, zeroed)  # type: ignore[no-untyped-call]
+    draws = torch.randint(LEVELS, x.shape, generator=generator, device=x.device, dtype=torch.int32)
+    return x * (draws >= zeroed) * (LEVELS / (LEVELS - zeroed))

@@ -25,7 +25,7 @@ class Reflection:
     """The edges of a graph, ready for the layers.
 
     `reflection(x, unit, k, activation)` gives [N, (layers + 1) · heads · d], the input first:
-    x [N, heads · d] after φ, unit [sets, d] unit vectors ρ, k [layers, heads, 2, d] with k_y and k_ρ,
+    x [N, heads · d] before φ, unit [sets, d] unit vectors ρ, k [layers, heads, 2, d] with k_y and k_ρ,
     activation "tanh" or "relu". With `rows`, only these rows: the last layer is not made for any other.
     """
 
@@ -52,7 +52,7 @@ def plain(graph: JointGraph, x: torch.Tensor, unit: torch.Tensor, k: torch.Tenso
     rows, columns, sets = (torch.from_numpy(a).to(x.device) for a in (graph.rows, graph.columns, graph.sets))
     heads, dim = k.shape[1], k.shape[3]
     rho = unit[sets][:, None]
-    levels = [x]
+    levels = [getattr(torch, activation)(x)]
     for k_y, k_unit in zip(k[:, :, 0], k[:, :, 1], strict=True):
         near = levels[-1].view(-1, heads, dim)[columns]
         y = near - 2 * (near * rho).sum(-1, keepdim=True) * rho
@@ -84,7 +84,7 @@ class _Layers(torch.autograd.Function):
         rows: torch.Tensor | None,
     ) -> torch.Tensor:  # fmt: skip
         z = x.new_empty(len(x), (len(k) + 1) * x.shape[1])
-        z[:, : x.shape[1]] = x
+        torch.tanh(x, out=z[:, : x.shape[1]]) if activation == "tanh" else torch.clamp_min(x, 0, out=z[:, : x.shape[1]])
         wanted = ALL_ROWS
         if rows is not None:
             wanted = np.full(len(x), -1, dtype=np.int32)
@@ -108,7 +108,7 @@ class _Layers(torch.autograd.Function):
         for level in reversed(range(len(k))):
             d_x = z.new_empty(len(z), width)
             given = LayerGradient(
-                k[level, :, 1].contiguous().numpy(), ctx.activation if level else "", grad.numpy(), outer.numpy(),
+                k[level, :, 1].contiguous().numpy(), ctx.activation, grad.numpy(), outer.numpy(),
                 ctx.wanted, d_x.numpy(), d_unit.numpy(),
             )  # fmt: skip
             through = kernels.chosen().reflect_backward(ctx.edges, ctx.layers[level], given)

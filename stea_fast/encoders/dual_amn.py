@@ -8,7 +8,7 @@ from stea_fast._util import validate
 from stea_fast.data.graph import KG
 from stea_fast.encoders import _negatives
 from stea_fast.encoders._graph import JointGraph
-from stea_fast.encoders._ops import SparseMatrix, dropout
+from stea_fast.encoders._ops import SparseMatrix, dropout, side_by_side
 from stea_fast.encoders._reflection import Reflection
 from stea_fast.encoders._training import TrainedEncoder
 
@@ -50,14 +50,15 @@ class ReflectionEncoder(TrainedEncoder):
     def inputs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """x [N, 2d] before φ, ρ [sets, d] and the attention [layers, 2, 2, d]."""
         relations, attention = self.parameters["relations"], self.parameters["attention"]
-        x = torch.cat([self.neighbor_mean @ self.parameters["entities"], self.relation_mean @ relations], dim=1)
+        means = self.neighbor_mean, self.relation_mean
+        x = side_by_side(means, (self.parameters["entities"], relations))
         rho = self.members @ relations
         unit = rho * rho.square().sum(1, keepdim=True).clamp_min(1e-12).rsqrt()
         return x, unit, attention.expand(-1, 2, -1, -1)
 
     def _embed(self, rows: torch.Tensor | None = None) -> torch.Tensor:
         x, unit, attention = self.inputs()
-        return self.reflection(getattr(torch, self.activation)(x), unit, attention, self.activation, rows)
+        return self.reflection(x, unit, attention, self.activation, rows)
 
     def _begin(self, pairs: torch.Tensor) -> None:
         self.optimizer = torch.optim.RMSprop(list(self.parameters.values()), lr=self.learning_rate, alpha=0.9, eps=1e-7)

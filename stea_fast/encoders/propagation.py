@@ -10,17 +10,18 @@ Sinkhorn decoding and rounds of new pairs are left to whoever calls it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from stea_fast._util import validate
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
+from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView
 
 HOPS = 2
-BLOCK = 16  # random features of one relation dimension
-BATCH = 8  # relation dimensions per matrix product
+BATCH = 8  # relation dimensions made at a time
 ROWS = 4096  # rows normalised at a time
 # The sizes of the original, and the bytes for which they are reduced: of the propagated vectors of the larger
 # graph, and of both graphs' embeddings.
@@ -56,7 +57,7 @@ class Propagation:
         sizes = kg1.num_entities, kg2.num_entities
         fitting = min(DIM, int(VECTOR_BYTES / (4 * (HOPS + 1) * max(sizes))))
         self.dim = validate.count(max(1, fitting) if dim is None else dim, "dim", minimum=1)
-        fitting = min(RELATION_DIM, int(EMBEDDING_BYTES / (4 * BLOCK * sum(sizes))))
+        fitting = min(RELATION_DIM, int(EMBEDDING_BYTES / (4 * FEATURES * sum(sizes))))
         chosen = max(1, fitting) if relation_dim is None else relation_dim
         self.relation_dim = validate.count(chosen, "relation_dim", minimum=1)
         self.pairs: np.ndarray | None = None
@@ -91,21 +92,21 @@ class Propagation:
 def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int) -> np.ndarray:
     """The triple view of one graph. Both graphs draw the same random numbers, in the same order."""
     rng = np.random.default_rng(seed)
-    entities, relations = _propagate(kg, seeds, _projection(rng, len(seeds), dim))
-    width = entities.shape[1]
-    relations = relations @ _projection(rng, width, relation_dim)
-    rows, columns, kinds = _edges(kg)
-    indptr = np.searchsorted(rows, np.arange(kg.num_entities + 1))
-    out = np.empty((kg.num_entities, relation_dim * BLOCK), dtype=np.float32)
+    anchors = _projection(rng, len(seeds), dim)
+    hops = _Hops.of(kg, seeds, anchors)
+    strengths = hops.relations @ _projection(rng, hops.relations.shape[1], relation_dim)
+    view = TripleView(*_edges(kg), kg.num_entities)
+    out = np.empty((kg.num_entities, relation_dim * FEATURES), dtype=np.float32)
+    squares = np.zeros(kg.num_entities)
     for begin in range(0, relation_dim, BATCH):
-        count = min(BATCH, relation_dim - begin)
-        features = entities @ np.concatenate([_projection(rng, width, BLOCK) for _ in range(count)], axis=1)
-        for k in range(count):
-            span = slice(k * BLOCK, (k + 1) * BLOCK)
-            strengths = relations[kinds, begin + k]  # edges of the same pair add up in the product
-            weights = csr_array((strengths, columns, indptr), shape=(kg.num_entities, kg.num_entities))
-            out[:, begin * BLOCK :][:, span] = weights @ features[:, span]
-    return _unit_rows(out)
+        chosen = slice(begin, min(begin + BATCH, relation_dim))
+        draws = [_projection(rng, hops.relations.shape[1], FEATURES) for _ in range(chosen.stop - begin)]
+        features = hops.projected(anchors, np.concatenate(draws, axis=1))
+        view.fill(out, begin * FEATURES, np.ascontiguousarray(strengths[:, chosen]), features, squares)
+    lengths = np.maximum(np.sqrt(squares), 1e-12).astype(np.float32)[:, None]
+    for begin in range(0, len(out), ROWS):  # in place, a block at a time: no second matrix of this size
+        out[begin : begin + ROWS] /= lengths[begin : begin + ROWS]
+    return out
 
 
 def _projection(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
@@ -113,18 +114,78 @@ def _projection(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray
     return _unit_rows(rng.standard_normal((rows, columns), dtype=np.float32))
 
 
-def _propagate(kg: KG, seeds: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float32 [n, 3 · dim] entities and [2R, 3 · dim] relations: the levels side by side, unit rows."""
-    adjacency, heads, tails = _structure(kg)
-    entity = np.zeros((kg.num_entities, anchors.shape[1]), dtype=np.float32)
-    entity[seeds] = anchors
-    relation = np.zeros((2 * kg.num_relations, anchors.shape[1]), dtype=np.float32)
-    levels = [(entity, relation)]
-    for _ in range(HOPS):
-        entity, relation = _unit_rows(adjacency @ entity + tails @ relation), _unit_rows(heads @ entity)
-        levels.append((entity, relation))
-    entities, relations = zip(*levels, strict=True)
-    return _unit_rows(np.concatenate(entities, axis=1)), _unit_rows(np.concatenate(relations, axis=1))
+class _Hops(NamedTuple):
+    """Two hops over a graph as sparse matrices, which apply to the anchors and to any projection of them.
+
+    With e⁰ = I a (a the anchors [m, dim] of the seeds, I [n, m] where they stand): e¹ = D₁ A e⁰ and r¹ = F₁ H e⁰, then
+    e² = D₂ (A e¹ + T r¹) and r² = F₂ H e¹; the diagonal matrices divide rows by their lengths, W those of [e⁰; e¹; e²].
+    A projection P is linear: e P = W (I a P⁰ + D₁ A I a P¹ + D₂ (A e¹ + T r¹) P²).
+    So a is multiplied by it, and e never is.
+    """
+
+    first: SparseRows  # [n + 2R, m]: e¹ and r¹ from a
+    whole: SparseRows  # [n, 2m + n + 2R]: e P from a P⁰, a P¹, and e¹ P² and r¹ P²
+    relations: np.ndarray  # [2R, 3 · dim]: [r⁰; r¹; r²], unit rows
+
+    @classmethod
+    def of(cls, kg: KG, seeds: np.ndarray, anchors: np.ndarray) -> _Hops:
+        """The lengths are those of the propagated anchors, of which some columns are made at a time."""
+        adjacency, heads, tails = _structure(kg)
+        n, placed = kg.num_entities, _placed(seeds, kg.num_entities)
+        first = vstack([adjacency @ placed, heads @ placed], format="csr")
+        relations = np.zeros((2 * kg.num_relations, (HOPS + 1) * anchors.shape[1]), dtype=np.float32)
+        near, far = SparseRows(first), np.zeros(first.shape[0])
+        for block in _blocks(anchors.shape[1]):
+            _add_squares(near @ np.ascontiguousarray(anchors[:, block]), far)
+        first = _divided(first, far)
+        near, again, second = SparseRows(first), SparseRows(heads), np.zeros(n)
+        onward = hstack([adjacency, tails], format="csr")
+        beyond = SparseRows(onward)
+        for block in _blocks(anchors.shape[1]):
+            reached = near @ np.ascontiguousarray(anchors[:, block])
+            for level, part in ((1, reached[n:]), (2, again @ reached[:n])):
+                relations[:, level * anchors.shape[1] :][:, block] = part
+            _add_squares(beyond @ reached, second)
+        levels = (np.bincount(seeds, minlength=n) > 0) + (far[:n] > 0).astype(float) + (second > 0)
+        parts = hstack([placed, first[:n], _divided(onward, second)], format="csr")
+        for level in (1, 2):
+            _unit_rows(relations[:, level * anchors.shape[1] : (level + 1) * anchors.shape[1]])
+        return cls(near, SparseRows(_divided(parts, levels)), _unit_rows(relations))
+
+    def projected(self, anchors: np.ndarray, projection: np.ndarray) -> np.ndarray:
+        """e P: float32 [n, d] from P [3 · dim, d]."""
+        m, width = len(anchors), projection.shape[1]
+        stacked = np.empty((self.whole.matrix.shape[1], width), dtype=np.float32)
+        by_level = projection.reshape(HOPS + 1, anchors.shape[1], width)
+        for level in range(HOPS):
+            np.matmul(anchors, by_level[level], out=stacked[level * m : (level + 1) * m])
+        self.first.fill(stacked[HOPS * m :], anchors @ by_level[HOPS])
+        return self.whole @ stacked
+
+
+def _placed(seeds: np.ndarray, size: int) -> csr_array:
+    """[n, m] with a one where a seed is; of an entity that is there twice, the last counts."""
+    last = np.full(size, -1)
+    last[seeds] = np.arange(len(seeds))
+    there = np.flatnonzero(last >= 0)
+    ones = np.ones(len(there), dtype=np.float32)
+    return csr_array((ones, (there, last[there])), shape=(size, len(seeds)))
+
+
+def _blocks(width: int) -> list[slice]:
+    """Ranges of columns, narrow enough for what is made of them to stay in a cache."""
+    return [slice(begin, min(begin + BATCH * FEATURES, width)) for begin in range(0, width, BATCH * FEATURES)]
+
+
+def _add_squares(rows: np.ndarray, totals: np.ndarray) -> None:
+    totals += np.einsum("ij,ij->i", rows, rows)
+
+
+def _divided(matrix: csr_array, squares: np.ndarray) -> csr_array:
+    """The rows divided by the roots of these squares; what is zero stays zero."""
+    inverse = (1 / np.maximum(np.sqrt(squares), 1e-12)).astype(np.float32)
+    data = matrix.data * np.repeat(inverse, np.diff(matrix.indptr))
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _structure(kg: KG) -> tuple[csr_array, csr_array, csr_array]:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-import stea_fast as sf
-from stea_fast.encoders import _negatives, kernels
-from stea_fast.encoders._graph import JointGraph
-from stea_fast.encoders._reflection import ALL_ROWS, Reflection
-from stea_fast.encoders.kernels import by_numba
-from stea_fast.encoders.kernels.layers import Layer, LayerGradient
+import stea_fast as sf  # noqa: E402
+from stea_fast.encoders import _negatives, kernels  # noqa: E402
+from stea_fast.encoders._graph import JointGraph  # noqa: E402
+from stea_fast.encoders._reflection import ALL_ROWS, Reflection  # noqa: E402
+from stea_fast.encoders.kernels import by_numba  # noqa: E402
+from stea_fast.encoders.kernels.layers import Layer, LayerGradient  # noqa: E402
+from stea_fast.encoders.kernels.propagated import TripleView  # noqa: E402
 
 native = pytest.importorskip("stea_fast.encoders.kernels.native", reason="the native module is not built")
 
@@ -53,7 +54,7 @@ def test_sparse_rows_are_the_product(way, seed):
     matrix = np.where(rng.random((rows, height)) < 0.3, rng.standard_normal((rows, height)), 0).astype(np.float32)
     x, out = rng.standard_normal((height, width), dtype=np.float32), np.full((rows, width), np.nan, dtype=np.float32)
     indptr = np.concatenate([[0], np.cumsum((matrix != 0).sum(1))])
-    way.sparse_rows((indptr, np.nonzero(matrix)[1].astype(np.int32), matrix[matrix != 0]), x, out)
+    way.sparse_rows((indptr, np.nonzero(matrix)[1].astype(np.int32), matrix[matrix != 0]), x, out, 0, 0, width)
     assert close(out, matrix @ x, 1e-5)
 
 
@@ -140,6 +141,42 @@ def test_negatives_are_the_same_bits_on_every_tier_and_number_of_threads(monkeyp
     torch.set_num_threads(before)
     for other in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+@pytest.mark.parametrize("width", [1, 8, 13, 100])
+def test_both_ways_drop_the_same_elements(width, threads):
+    x = np.random.default_rng(0).standard_normal((300, width), dtype=np.float32)
+    found, expected = np.empty_like(x), np.empty_like(x)
+    for way, out in ((native, found), (by_numba, expected)):
+        way.dropout(x, out, 2**62 + 12345, 19661, 1.25)
+    assert np.array_equal(found, expected)
+    assert set(np.unique(found / x).round(4).tolist()) == {0.0, 1.25}
+
+
+def test_elements_are_dropped_independently_of_each_other():
+    x = np.ones((2000, 96), dtype=np.float32)
+    one, other = np.empty_like(x), np.empty_like(x)
+    native.dropout(x, one, 7, 32768, 1.0)
+    native.dropout(x, other, 8, 32768, 1.0)
+    centred = one - 0.5
+    for shifted in (other - 0.5, np.roll(centred, 1, axis=0), np.roll(centred, 1, axis=1), np.roll(centred, 8, axis=1)):
+        assert abs((centred * shifted).mean()) < 4 * 0.25 / x.size**0.5  # four deviations of a fair coin's
+
+
+@pytest.mark.parametrize("backend", ["native", "numba"])
+def test_the_triple_view_is_the_sum_over_edges(backend, monkeypatch):
+    monkeypatch.setenv("STEA_BACKEND", backend)
+    rng = np.random.default_rng(0)
+    rows, columns, kinds = np.sort(rng.integers(20, size=90)), rng.integers(20, size=90), rng.integers(6, size=90)
+    strengths, x = rng.standard_normal((6, 3), dtype=np.float32), rng.standard_normal((20, 48), dtype=np.float32)
+    out, squares = np.full((20, 60), 7, dtype=np.float32), np.ones(20)
+    TripleView(rows, columns, kinds, 20).fill(out, 5, strengths, x, squares)
+    expected = np.zeros((20, 48), dtype=np.float32)
+    for i, j, kind in zip(rows, columns, kinds, strict=True):
+        expected[i] += np.repeat(strengths[kind], 16) * x[j]
+    assert close(out[:, 5:53], expected, 1e-5)
+    assert np.allclose(squares, 1 + (expected**2).sum(1), rtol=1e-4)
+    assert (out[:, :5] == 7).all() and (out[:, 53:] == 7).all()
 
 
 def test_a_loss_without_meaning_is_no_number():

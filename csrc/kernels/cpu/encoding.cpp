@@ -72,6 +72,19 @@ void run_sparse_rows(const SparseRows& args, const RunOptions& options) {
     over_rows(args.indptr, args.num_rows, options, [&](int64_t row) { options.tier.sparse_row(args, row); });
 }
 
+void run_triple_view(const TripleView& args, const RunOptions& options) {
+    over_rows(args.indptr, args.num_rows, options, [&](int64_t row) { options.tier.triple_view_row(args, row); });
+}
+
+void run_dropout(const Dropout& args, const RunOptions& options) {
+    constexpr int64_t kRows = 256;  // of one task
+    parallel_tasks((args.num_rows + kRows - 1) / kRows, options.n_threads, [&](int, int64_t task) {
+        const FlushedDenormals flushed;
+        const int64_t end = std::min((task + 1) * kRows, args.num_rows);
+        for (int64_t row = task * kRows; row < end; ++row) options.tier.dropout_row(args, row);
+    });
+}
+
 void run_reflection_forward(const ReflectionForward& args, const RunOptions& options) {
     const ReflectionGraph& graph = args.layer.graph;
     over_rows(graph.indptr, graph.num_entities, options,

@@ -7,6 +7,8 @@
 namespace stea {
 
 void run_sparse_rows(const SparseRows& args, const RunOptions& options);
+void run_triple_view(const TripleView& args, const RunOptions& options);
+void run_dropout(const Dropout& args, const RunOptions& options);
 void run_reflection_forward(const ReflectionForward& args, const RunOptions& options);
 void run_reflection_backward(const ReflectionBackward& args, const RunOptions& options);
 void run_negatives(const NegativeBlock& block, const RunOptions& options);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../blanket.h"
+#include "../dropout.h"
 #include "../evidence.h"
 #include "../negatives.h"
 #include "../proposals.h"
@@ -10,6 +11,7 @@
 #include "../relation_counts.h"
 #include "../sparse_rows.h"
 #include "../topk.h"
+#include "../triple_view.h"
 #include "scratch.h"
 
 namespace stea {
@@ -29,6 +31,8 @@ struct Tier {
     void (*exact_products_double)(const double* query, const double* keys, int64_t width, const int32_t* indices,
                                   int64_t k, bool distance, double* out);
     void (*sparse_row)(const SparseRows&, int64_t row);
+    void (*triple_view_row)(const TripleView&, int64_t row);
+    void (*dropout_row)(const Dropout&, int64_t row);
     void (*reflect_forward_row)(const ReflectionForward&, int64_t row);
     void (*reflect_backward_edges_row)(const ReflectionBackward&, int64_t row);
     void (*reflect_backward_entity_row)(const ReflectionBackward&, int64_t row);

@@ -19,6 +19,7 @@ namespace {
 #include "vectors.inl"
 // The kernels of the tier: each stands on the helpers above, and none on another.
 #include "blanket.inl"
+#include "dropout.inl"
 #include "evidence.inl"
 #include "negatives.inl"
 #include "proposal_visits.inl"
@@ -27,6 +28,7 @@ namespace {
 #include "relation_counts.inl"
 #include "sparse_rows.inl"
 #include "topk.inl"
+#include "triple_view.inl"
 
 }  // namespace
 
@@ -43,6 +45,8 @@ const Tier tier = {STEA_NAME(STEA_TIER),
                    exact_products_float,
                    exact_products_double,
                    sparse_row,
+                   triple_view_row,
+                   dropout_row,
                    reflect_forward_row,
                    reflect_backward_edges_row,
                    reflect_backward_entity_row,

@@ -1,6 +1,6 @@
 """What the encoders run on a CPU: plain arrays in, outputs filled. Native where it can be used, otherwise Numba.
 
-`native` and `by_numba` have the same functions, whose contracts are in `csrc/kernels`; `bodies` holds what is compiled by Numba.
+`native` and `by_numba` have the same functions, whose contracts are in `csrc/kernels`; Numba compiles `bodies`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ from types import ModuleType
 from stea_fast import _backends
 
 
-def chosen() -> ModuleType:
-    """The module to use: that of `STEA_BACKEND` where it names one of them, else the fastest that can run."""
+def native_is_used() -> bool:
+    """Whether the native kernels are: they are asked for by `STEA_BACKEND`, or can run and Numba's are not."""
     name = os.environ.get("STEA_BACKEND", "auto")
-    native = _backends.resolve("native") if name == "native" else _backends.status("native").usable and name != "numba"
-    if native:
+    if name == "native":
+        return _backends.resolve("native") is not None  # or an error that says why not
+    return name != "numba" and _backends.status("native").usable
+
+
+def chosen() -> ModuleType:
+    """The module with the kernels of the trained encoders."""
+    if native_is_used():
         from stea_fast.encoders.kernels import native as module
     else:
         from stea_fast.encoders.kernels import by_numba as module

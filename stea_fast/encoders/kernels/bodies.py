@@ -104,12 +104,21 @@ def unit_rows_backward(out, scale, grad, start, norms, d_x, begin, end):
 
 
 @kernel
-def keep(x, draws, limit, scale, out, begin, end):
-    """out = x · scale where draws ≥ limit, otherwise 0."""
+def dropout(x, out, key, zeroed, scale, begin, end):
+    """Sixteen bits of a hash of the key, the row and the column decide on each element; see csrc/kernels/dropout.h."""
+    half, mask = np.uint32(16), np.uint32(0xFFFF)
     for i in range(begin, end):
-        source, draw, target = x[i], draws[i], out[i]
+        bits = key + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        seed = np.uint32((bits ^ (bits >> np.uint64(31))) & np.uint64(0xFFFFFFFF))
         for c in range(x.shape[1]):
-            target[c] = source[c] * scale if draw[c] >= limit else np.float32(0)
+            word = np.uint32(seed + np.uint32(c // 16 * 8 + c % 8))
+            word = np.uint32((word ^ (word >> half)) * np.uint32(0x7FEB352D))
+            word = np.uint32((word ^ (word >> np.uint32(15))) * np.uint32(0x846CA68B))
+            word = word ^ (word >> half)
+            draw = word >> half if c % 16 >= 8 else word & mask
+            out[i, c] = x[i, c] * scale if draw >= zeroed else np.float32(0)
 
 
 @kernel

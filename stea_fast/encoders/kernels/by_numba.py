@@ -1,4 +1,4 @@
-"""The kernels of the encoders by Numba, in blocks of rows on as many threads as torch uses. Contracts as in `native`."""
+"""The kernels of the encoders by Numba, in blocks of rows on as many threads as torch uses. As `native`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,18 @@ def takes_bfloat16() -> bool:
     return False
 
 
-def sparse_rows(entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray) -> None:
-    """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i."""
-    run_blocks(lambda begin, end: bodies.spmm(*entries, x, out, begin, end), row_blocks(entries[0]))
+def sparse_rows(
+    entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int
+) -> None:
+    """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i; in `width` columns from the given ones on."""
+    dense, filled = x[:, x_start : x_start + width], out[:, out_start : out_start + width]
+    run_blocks(lambda begin, end: bodies.spmm(*entries, dense, filled, begin, end), row_blocks(entries[0]))
+
+
+def dropout(x: np.ndarray, out: np.ndarray, key: int, zeroed: int, scale: float) -> None:
+    """out = x · scale where what the key draws for an element is at least `zeroed` of 65,536, otherwise 0."""
+    arrays = x, out, np.uint64(key), np.uint32(zeroed), np.float32(scale)
+    run_blocks(lambda begin, end: bodies.dropout(*arrays, begin, end), row_blocks(np.arange(len(x) + 1)))
 
 
 def reflect_forward(edges: Edges, layer: Layer, target: int, on_unit: np.ndarray, activation: str) -> None:
@@ -79,7 +88,7 @@ def _before_activation(activation: str, grad: np.ndarray, value: np.ndarray) -> 
     """Turn the gradient after φ into that before it, φ's value given."""
     if activation == "tanh":
         grad *= 1 - value * value
-    elif activation == "relu":
+    else:
         grad *= value > 0
 
 
@@ -96,11 +105,11 @@ def hard_negatives(
         row_blocks(np.arange(len(products) + 1) * products.shape[1]),
     )
     weights = csr_array(products)
-    sparse_rows((weights.indptr, weights.indices, weights.data), z, pulled)
+    sparse_rows((weights.indptr, weights.indices, weights.data), z, pulled, 0, 0, z.shape[1])
     pushers = csr_array(weights.T)
     pushed = np.flatnonzero(np.diff(pushers.indptr))
     towards = np.empty((len(pushed), z.shape[1]), dtype=np.float32)
     starts = np.append(pushers.indptr[pushed], pushers.indptr[-1])
-    sparse_rows((starts, pushers.indices, pushers.data), queries, towards)
+    sparse_rows((starts, pushers.indices, pushers.data), queries, towards, 0, 0, z.shape[1])
     gradient[pushed] += towards - pushers.sum(axis=1)[pushed, None] * z[pushed]
     return losses, weights.sum(axis=1), pulled

@@ -39,7 +39,7 @@ class LayerGradient(NamedTuple):
     """What comes back to a layer, and where its gradients go."""
 
     k_unit: np.ndarray  # [heads, d]
-    activation: str  # the one that made x, or "" for the input of the first layer
+    activation: str  # the one that made x
     grad: np.ndarray  # [rows, heads · d] of the weighted sums; that of i is in the row position[i], or i
     outer: np.ndarray  # [rows, width]: what else arrives at z
     outer_position: np.ndarray  # as `position`, for the rows of `outer`

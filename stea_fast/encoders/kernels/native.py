@@ -1,4 +1,4 @@
-"""The kernels of the encoders in C++: `stea_fast._core`. Contracts in `csrc/kernels/{sparse_rows,reflection,negatives}.h`."""
+"""The kernels of the encoders in C++: `stea_fast._core`. Contracts in `csrc/kernels/*.h`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,16 @@ def takes_bfloat16() -> bool:
     return _core.has_bfloat16() and torch.backends.mkldnn.is_available()
 
 
-def sparse_rows(entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray) -> None:
-    """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i."""
-    _core.sparse_rows(*entries, x, out, torch.get_num_threads(), tier())
+def sparse_rows(
+    entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int
+) -> None:
+    """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i; in `width` columns from the given ones on."""
+    _core.sparse_rows(*entries, x, out, x_start, out_start, width, torch.get_num_threads(), tier())
+
+
+def dropout(x: np.ndarray, out: np.ndarray, key: int, zeroed: int, scale: float) -> None:
+    """out = x · scale where what the key draws for an element is at least `zeroed` of 65,536, otherwise 0."""
+    _core.dropout(x, out, key, zeroed, scale, torch.get_num_threads(), tier())
 
 
 def reflect_forward(edges: Edges, layer: Layer, target: int, on_unit: np.ndarray, activation: str) -> None:
