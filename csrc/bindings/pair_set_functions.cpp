@@ -157,6 +157,9 @@ Array<uint8_t> pair_mutual_best(const Array<int64_t>& indptr, const Array<int32_
 Array<double> pair_balance(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<double>& values,
                            const Array<double>& row_tails, const Array<double>& column_tails, int64_t times,
                            int n_threads) {
+    constexpr int64_t kMostTimes = 1000;
+    expect(0 <= times && times <= kMostTimes,
+           "times must be in [0, " + std::to_string(kMostTimes) + "], not " + std::to_string(times));
     const PairRows pairs = rows_of(indptr, columns, column_tails.size());
     const double* given = data_of(values, "values", pairs.size());
     const double* tails[] = {data_of(row_tails, "row_tails", pairs.rows),
