@@ -34,13 +34,18 @@ HEADERS = sorted(str(path) for pattern in ("*.h", "*.inl", "*.cuh", "*.cu") for 
 
 def tier_library(name: str, flags: list[str]) -> tuple[str, dict[str, object]]:
     """One static library per instruction set, so that each gets its own flags."""
-    source = f"csrc/kernels/cpu/tier_{name}.cpp"
+    source = f"csrc/kernels/cpu/{name}.cpp"
     return (f"stea_{name}", {"sources": [source], "cflags": CFLAGS + flags, "obj_deps": {source: HEADERS}})
 
 
-TIERS = [tier_library("baseline", [])]
+TIERS = [tier_library("tier_baseline", []), tier_library("int8_tier_baseline", [])]
 if IS_X86:
-    TIERS.append(tier_library("avx2", ["-mavx2", "-mbmi", "-mbmi2"]))
+    TIERS += [
+        tier_library("tier_avx2", ["-mavx2", "-mbmi", "-mbmi2"]),
+        tier_library("int8_tier_avx2", ["-mavx2"]),
+        tier_library("int8_tier_avxvnni", ["-mavx2", "-mavxvnni"]),
+        tier_library("int8_tier_avx512vnni", ["-mavx512f", "-mavx512vnni"]),
+    ]
 
 
 class BuildTiers(build_clib):
@@ -62,10 +67,15 @@ def core_extension():
         "stea_fast._core",
         [
             "csrc/bindings/core_module.cpp",
+            "csrc/bindings/int8_functions.cpp",
             "csrc/bindings/topk_functions.cpp",
             "csrc/kernels/cpu/checks.cpp",
             "csrc/kernels/cpu/containment.cpp",
             "csrc/kernels/cpu/crew.cpp",
+            "csrc/kernels/cpu/int8_lines.cpp",
+            "csrc/kernels/cpu/int8_panels.cpp",
+            "csrc/kernels/cpu/int8_search.cpp",
+            "csrc/kernels/cpu/int8_wave.cpp",
             "csrc/kernels/cpu/isa.cpp",
             "csrc/kernels/cpu/parallel_rows.cpp",
             "csrc/kernels/cpu/parallel_tasks.cpp",

@@ -118,4 +118,46 @@ def topk_products(
     n_threads: int,
     tier: str,
 ) -> NDArray[np.float64]: ...
+
+class Int8Panels:
+    def __init__(
+        self, values: NDArray[np.floating], norms: NDArray[np.float64], bits: int, n_threads: int, tier: str
+    ) -> None: ...
+
+class Int8Side:
+    def __init__(
+        self,
+        values: NDArray[np.floating],
+        norms: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        offsets: NDArray[np.float64],
+        quanta: NDArray[np.float64],
+        means: NDArray[np.float64] | None,
+        floors: NDArray[np.float64] | None,
+        excluded: NDArray[np.uint8] | None,
+    ) -> None: ...
+
+_Int8Found = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64]]
+
+class Int8Search:
+    def __init__(
+        self,
+        panels: Int8Panels,
+        rows: Int8Side,
+        columns: Int8Side,
+        metric: str,
+        k: int,
+        beta: float | None,
+        anchor: float,
+        certain: bool,
+        most_scored: int,
+        n_threads: int,
+        tier: str,
+    ) -> None: ...
+    def advance(self) -> int: ...
+    def settle_columns(self) -> None: ...
+    def of_rows(self) -> _Int8Found: ...
+    def of_columns(self) -> _Int8Found: ...
+
+def int8_tiers(fast_only: bool) -> list[str]: ...
 def tiers() -> list[str]: ...

@@ -64,13 +64,18 @@ def call(number: int, journal: Path | None = None) -> str:
 
 
 def _made(argument: str, value: Any) -> Any:
-    """Graphs and relation tables are made of changed arrays as well, when the call is."""
-    kind = {"source": _core.Graph, "target": _core.Graph, "relations": _core.RelationTable}.get(argument)
+    """What a call takes that is no array is made of changed arrays as well, when the call is made."""
+    kind = _CLASSES.get(argument)
     return kind(*value) if kind is not None and isinstance(value, tuple) else value
 
 
 def _touch(result: Any) -> None:
-    """Read all that came back."""
+    """Read all that came back; a search that was prepared is made."""
+    if isinstance(result, _core.Int8Search):
+        while result.advance():
+            pass
+        result.settle_columns()
+        result = result.of_rows() + result.of_columns()
     for part in result if isinstance(result, tuple) else (result,):
         if isinstance(part, np.ndarray):
             part.tobytes()
@@ -184,12 +189,61 @@ def _products(rng: np.random.Generator) -> Arguments:
     return {"queries": left, "keys": right, "indices": indices, "distance": True, "n_threads": 2, "tier": ""}
 
 
+def _int8_sides(rng: np.random.Generator) -> tuple[Arguments, Arguments]:
+    """Two sides of one width: (values, norms, weights, offsets, quanta, means, floors, excluded)."""
+    width, kind, with_means = int(rng.integers(1, 40)), rng.choice([np.float32, np.float64]), rng.random() < 0.5
+    sides = []
+    for count in rng.integers(1, 200, size=2):
+        values = rng.standard_normal((count, width)).astype(kind)
+        numbers = (
+            np.linalg.norm(values.astype(float), axis=1),
+            np.ones(count),
+            np.zeros(count),
+            np.full(count, 2.0**-36),
+        )
+        means, floors = rng.random(count) if with_means else None, -rng.random(count) if rng.random() < 0.5 else None
+        excluded = rng.integers(2, size=count).astype(np.uint8) if rng.random() < 0.3 else None
+        names = "values", "norms", "weights", "offsets", "quanta", "means", "floors", "excluded"
+        sides.append(dict(zip(names, (values, *numbers, means, floors, excluded), strict=True)))
+    return sides[0], sides[1]
+
+
+def _int8_panels(rng: np.random.Generator) -> Arguments:
+    side = _int8_sides(rng)[0]
+    options = {"bits": int(rng.choice([8, 16])), "n_threads": 2, "tier": str(rng.choice(_core.int8_tiers(False)))}
+    return {"values": side["values"], "norms": side["norms"], **options}
+
+
+def _int8_search(rng: np.random.Generator) -> Arguments:
+    rows, columns = _int8_sides(rng)
+    bits = int(rng.choice([8, 16]))
+    panels = columns["values"], columns["norms"], bits, 2, str(rng.choice(_core.int8_tiers(False)))
+    sides = {"panels": panels, "rows": tuple(rows.values()), "columns": tuple(columns.values())}
+    sums = {"beta": 2.0 if bits == 16 and rng.random() < 0.5 else None, "anchor": 0.0}
+    effort = {"certain": rng.random() < 0.5, "most_scored": int(rng.choice([1, 20, 2048]))}
+    metric, k = str(rng.choice(["cosine", "ip", "l2"])), int(rng.choice([1, 7, 300]))
+    return {**sides, **sums, **effort, "metric": metric, "k": k, "n_threads": 2, "tier": ""}
+
+
+_CLASSES: dict[str, Callable[..., Any]] = {
+    "source": _core.Graph,
+    "target": _core.Graph,
+    "relations": _core.RelationTable,
+    "panels": _core.Int8Panels,
+    "rows": _core.Int8Side,
+    "columns": _core.Int8Side,
+}
+
 MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "Graph": _graph,
+    "Int8Panels": _int8_panels,
+    "Int8Search": _int8_search,
+    "Int8Side": lambda rng: _int8_sides(rng)[0],
     "RelationTable": _relation_table,
     "blanket": _blanket,
     "containment": _containment,
     "evidence": _evidence,
+    "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
     "proposals": _proposals,
     "relation_counts": _relation_counts,
     "tiers": lambda _: {},

@@ -3,10 +3,12 @@
 python -m bench.kernels.bench_topk                    the bars: 20K x 20K x 768, with and without CSLS
 python -m bench.kernels.bench_topk --sizes 15000,50000,100000 --widths 100,300,768 --engines native
 python -m bench.kernels.bench_topk --memory 100000    memory beyond inputs and outputs, 768 wide
+python -m pytest bench/kernels/bench_topk.py          the native engine by pytest-benchmark
 
 All contenders of a size take turns in every round; the median counts. GFLOP/s count 2·n·n·d per pass over the
 similarities, whatever an engine really computes: one pass for both directions, two with CSLS. "products alone" are
-the same blocks multiplied and not looked at.
+the blocks of float32 multiplied and not looked at; "native, float32" is what the native engine does with these blocks
+where the processor does not multiply 8-bit numbers fast. "sums" are partition sums, which the presets ask for.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +25,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pytest
 
 import stea_fast as sf
 from bench.kernels.memory import MEGABYTE
@@ -31,7 +35,7 @@ from stea_fast._util.memory import peak, resident
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.engines import cpu
 
-K, CSLS = 10, 10
+K, CSLS, BETA = 10, 10, 15.0
 ENGINES = ("native", "numba", "torch", "faiss")
 WARM_UP = 600  # entities: compiles, loads libraries, starts threads
 
@@ -68,13 +72,27 @@ def faiss_calls(emb1: np.ndarray, emb2: np.ndarray, csls: int) -> None:
     faiss.knn(np.hstack([2 * emb2, ones2]), np.hstack([emb1, means1]), K, metric=inner)
 
 
+def in_float32(emb1: np.ndarray, emb2: np.ndarray, csls: int, beta: float | None = None) -> None:
+    """The native engine without 8-bit products: a tier that is asked for by name is taken for blocks of float32."""
+    from stea_fast._backends.native import tier
+
+    before = os.environ.get("STEA_TIER")
+    os.environ["STEA_TIER"] = tier()
+    try:
+        sf.topk(emb1, emb2, K, csls, engine="native", beta=beta)
+    finally:
+        del os.environ["STEA_TIER"]
+        if before is not None:
+            os.environ["STEA_TIER"] = before
+
+
 def contenders(count: int, width: int, engines: list[str]) -> dict[str, tuple[int, Callable[[], object]]]:
     """By label: passes over the similarities, and a call."""
     emb1, emb2 = vectors(count, width)
     found: dict[str, tuple[int, Callable[[], object]]] = {
         "products alone": (1, lambda: products_alone(emb1, emb2)),
     }
-    for engine in engines:
+    for engine in (name for name in engines if name != "faiss.knn"):
         given: tuple[Any, Any] = (emb1, emb2)
         if engine == "torch":
             import torch
@@ -84,7 +102,11 @@ def contenders(count: int, width: int, engines: list[str]) -> dict[str, tuple[in
             label = f"{engine}, CSLS" if csls else engine
             call = lambda given=given, csls=csls, engine=engine: sf.topk(*given, K, csls, engine=engine)  # noqa: E731
             found[label] = (2 if csls else 1, call)
-    if "faiss" in engines:
+    if "native" in engines:
+        with_sums = lambda: sf.topk(emb1, emb2, K, CSLS, engine="native", beta=BETA)  # noqa: E731
+        found["native, CSLS, sums"] = (2, with_sums)
+        found["native, float32, CSLS, sums"] = (2, lambda: in_float32(emb1, emb2, CSLS, BETA))
+    if "faiss" in engines or "faiss.knn" in engines:
         found["faiss.knn, two calls"] = (1, lambda: faiss_calls(emb1, emb2, 0))
         found["faiss.knn, four calls (CSLS)"] = (2, lambda: faiss_calls(emb1, emb2, CSLS))
     return found
@@ -139,17 +161,28 @@ def _memory_here(count: int, width: int = 768) -> dict[str, Any]:
     emb1, emb2 = (rng.standard_normal((count, width), dtype=np.float32) for _ in range(2))
     sf.topk(emb1[:WARM_UP], emb2[:WARM_UP], K, CSLS)
     before = resident()
-    found = sf.topk(emb1, emb2, K, CSLS, beta=10.0)
+    found = sf.topk(emb1, emb2, K, CSLS, beta=BETA)
     outputs = sum(a.nbytes for side in (found.forward, found.backward) for a in side)
     outputs += sum(sums.nbytes for sums in found.log_partition)
     return {"added_mb": (peak() - before - outputs) / MEGABYTE, "outputs_mb": outputs / MEGABYTE}
+
+
+@pytest.mark.parametrize("beta", [None, BETA], ids=["", "sums"])
+@pytest.mark.parametrize("csls", [0, CSLS], ids=["plain", "csls"])
+@pytest.mark.parametrize("width", [100, 300, 768])
+def bench_search(benchmark: Any, width: int, csls: int, beta: float | None) -> None:
+    """The native engine, 5K x 5K."""
+    emb1, emb2 = vectors(5000, width)
+    benchmark.pedantic(lambda: sf.topk(emb1, emb2, K, csls, engine="native", beta=beta), rounds=3, warmup_rounds=1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="20000", help="entities per side (default: %(default)s)")
     parser.add_argument("--widths", default="768", help="dimensions (default: %(default)s)")
-    parser.add_argument("--engines", default=",".join(ENGINES), help="(default: %(default)s)")
+    parser.add_argument(
+        "--engines", default=",".join(ENGINES), help="faiss.knn: its calls alone (default: %(default)s)"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", type=int, metavar="N", help="measure memory with N entities per side instead")
     parser.add_argument("--memory-here", type=int, help=argparse.SUPPRESS)
@@ -165,7 +198,7 @@ def main() -> None:
         print(json.dumps(results[0], indent=2))
     else:
         missing = [name for name in ("torch", "faiss") if importlib.util.find_spec(name) is None]
-        engines = [name for name in given.engines.split(",") if name not in missing]
+        engines = [name for name in given.engines.split(",") if name.partition(".")[0] not in missing]
         results = []
         for count in map(int, given.sizes.split(",")):
             for width in map(int, given.widths.split(",")):

@@ -9,6 +9,7 @@
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
 #include "gil.h"
+#include "int8_functions.h"
 #include "topk_functions.h"
 
 namespace stea {
@@ -223,6 +224,7 @@ PYBIND11_MODULE(_core, m) {
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
           py::arg("by_neighbor") = false);
     add_topk_functions(m);
+    add_int8_functions(m);
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
 

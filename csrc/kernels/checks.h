@@ -21,6 +21,9 @@ bool all_below(const int32_t* values, int64_t count, int64_t end);
 // 0 <= value <= 1, and what rounding may have added
 bool are_probabilities(const float* values, int64_t count);
 
+// least <= value, and finite
+bool are_finite_from(double least, const double* values, int64_t count);
+
 // The least number that is above all relations, or -1 if an edge has a negative one or leaves the graph.
 int64_t relations_of(const GraphView& graph);
 

@@ -12,7 +12,8 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast.types import Array, ArrayLike
 
 METRICS = ("cosine", "ip", "l2")
-ROWS_AT_ONCE = 2048  # converted or looked at in one go
+ROWS_AT_ONCE = 128  # converted and squared in one go: they fit in a cache
+TENSOR_ROWS_AT_ONCE = 2048  # the same for tensors: a device wants more at a time
 LARGEST_NORM, SMALLEST_NORM = 1e15, 1e-15  # norms between these have inner products that single precision can hold
 LARGEST_SCORE = 1e37  # scores are float32
 LEAST_NORM = 2.0**-500  # the squares of smaller norms are lost in double precision: they count as 0
@@ -32,8 +33,9 @@ class Embeddings:
     def __init__(self, array: Array, name: str) -> None:
         self.array, self.ops = array, ops_of(array)
         self.norms = self.ops.empty(len(array), 1)[:, 0]
-        for begin in range(0, len(array), ROWS_AT_ONCE):
-            self.norms[begin : begin + ROWS_AT_ONCE] = self._norms(begin, name)
+        at_once = ROWS_AT_ONCE if isinstance(array, np.ndarray) else TENSOR_ROWS_AT_ONCE
+        for begin in range(0, len(array), at_once):
+            self.norms[begin : begin + at_once] = self._norms(slice(begin, begin + at_once), name)
         balanced = (self.norms == 0) | ((self.norms > SMALLEST_NORM) & (self.norms < LARGEST_NORM))
         self.is_balanced = bool(balanced.all())
 
@@ -53,13 +55,13 @@ class Embeddings:
         detached = tensor.detach()
         return cls(detached if tensor.is_floating_point() else detached.double(), name)
 
-    def _norms(self, begin: int, name: str) -> Array:
-        rows = self.doubles(slice(begin, begin + ROWS_AT_ONCE))
+    def _norms(self, span: slice, name: str) -> Array:
+        rows = self.doubles(span)
         with np.errstate(over="ignore", invalid="ignore"):
             norms = (rows * rows).sum(1) ** 0.5
         unusable = self.ops.nonzero(~(norms < np.inf))
         if len(unusable):
-            row = begin + int(unusable[0])
+            row = span.start + int(unusable[0])
             raise ValueError(f"{name}[{row}] holds NaN, infinite or too large values; all must be finite")
         return self.ops.where(norms < LEAST_NORM, 0.0 * norms, norms)
 

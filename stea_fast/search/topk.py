@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from functools import partial
 from types import ModuleType
-from typing import Protocol
 
 import numpy as np
 
@@ -16,34 +15,14 @@ from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
-from stea_fast.search.exact import (
-    EXTRA_CANDIDATES,
-    Products,
-    SearchRequest,
-    SearchResult,
-    exact_ranking,
-    floor_of,
-    search_rows,
-)
+from stea_fast.search.exact import Products, SearchRequest, search_rows
 from stea_fast.search.pair_scores import PairScorer
+from stea_fast.search.ranked import CandidateEngine
 from stea_fast.types import Array, ArrayLike, Ranking, TopK
 
 ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
-APPROXIMATE = ("faiss-ivf", "faiss-hnsw")
 RECALL_SAMPLE_ROWS = 256  # rows of each direction on which approximate search is compared with exact search
 LEAST_WORK_FOR_A_GPU = 1e11  # multiplications above which FAISS is asked for GPUs
-
-
-class Engine(Protocol):
-    """Finds candidates in single precision; see `stea_fast.search.engines`."""
-
-    name: str
-
-    def search(self, request: SearchRequest) -> SearchResult:
-        """The `keep` best of both directions."""
-
-    def products(self, queries: Embeddings, keys: Embeddings, indices: Array, distance: bool) -> Array:
-        """Inner products, or squared distances, in double precision."""
 
 
 def topk(
@@ -62,7 +41,8 @@ def topk(
 
     The result is exact: that of a brute-force search in double precision. Ties go to the lower index; scores are tied
     if they are equal when rounded to 2^-36 of the largest possible score of the row. Nothing of size |E|×|E'| is
-    stored.
+    stored. How the products are made (8-bit numbers with certain bounds where the processor is fast at them, float32
+    otherwise and for more than 65,536 dimensions) changes no bit of the candidates; `stea-fast info` says which it is.
 
     Args:
         emb1: The embeddings of the source entities, [n1, d], NumPy or torch, float16 to float64; they need not be
@@ -70,17 +50,17 @@ def topk(
         emb2: The embeddings of the target entities, [n2, d], of the same kind and on the same device.
         k: The number of candidates of a row. Where the other side has fewer, rows end with index -1 and score -inf.
         csls: The number c of neighbours that CSLS averages over: score = 2·sim(i, j) − mean of row i's c largest
-            similarities − mean of column j's. It takes a second pass over the blocks; 0 gives the plain similarity.
+            similarities − mean of column j's. It takes a second pass over all pairs; 0 gives the plain similarity.
         metric: "cosine" (a zero vector has similarity 0 with everything, and so has one shorter than 2^-500), "ip" (the
             inner product) or "l2" (negative squared distance).
         engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf" or
             "faiss-hnsw" (approximate: `recall` of the result says what was measured on a sample), or "reference".
             "auto" leaves tensors on a GPU where they are, and takes the fastest engine of this machine otherwise.
         beta: An inverse temperature. If it is given, `log_partition` of the result holds log Σ exp(β·score) over all
-            targets of every row, and over all sources of every column, from the same pass; `refine` uses them. The
-            default, None, leaves them out.
-        n_threads: The number of threads that merge candidates; the default, None, takes `STEA_NUM_THREADS` or all CPUs.
-            The matrix products use the threads of their BLAS.
+            targets of every row, and over all sources of every column, from the same pass, right to 1e-3; `refine`
+            uses them. The default, None, leaves them out.
+        n_threads: The number of threads that search; the default, None, takes `STEA_NUM_THREADS` or all CPUs. Matrix
+            products in float32 use the threads of their BLAS.
         progress: True shows progress, False shows none, a function is called with (done, total); the default, None,
             shows progress on a terminal only.
 
@@ -136,7 +116,7 @@ def _sides(emb1: Array, emb2: Array, engine: str) -> tuple[Embeddings, Embedding
     return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
 
 
-def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> Engine:
+def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> CandidateEngine:
     if not isinstance(side1.array, np.ndarray):
         from stea_fast.search.engines.torch_engine import TorchEngine
 
@@ -149,6 +129,10 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> 
     work = float(len(side1)) * len(side2) * side1.width
     if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_gpus()):
         return _faiss_engine(name, partial(merging.products, n_threads=n_threads))
+    if merging.__name__.endswith(".native_merge"):
+        from stea_fast.search.engines.int8 import Int8Engine
+
+        return Int8Engine(n_threads)
     from stea_fast.search.engines.cpu import CpuEngine
 
     return CpuEngine(merging, n_threads)
@@ -165,7 +149,7 @@ def _merging_kernels(name: str) -> ModuleType:
     return numba_merge
 
 
-def _faiss_engine(name: str, products: Products) -> Engine:
+def _faiss_engine(name: str, products: Products) -> CandidateEngine:
     try:
         from stea_fast.search.engines.faiss_engine import FaissEngine
     except ImportError as error:
@@ -184,45 +168,31 @@ def _faiss_gpus() -> int:
 
 
 def _search(
-    engine: Engine, side1: Embeddings, side2: Embeddings, k: int, csls: int, metric: str, beta: float | None,
+    engine: CandidateEngine, side1: Embeddings, side2: Embeddings, k: int, csls: int, metric: str, beta: float | None,
     step: Step, template: Array,
 ) -> TopK:  # fmt: skip
     scoring = Scoring.of(metric, side1, side2)
-    floors = None, None
+    near = None
     if csls:
-        near = engine.search(SearchRequest(side1, side2, scoring, csls + EXTRA_CANDIDATES, None, step))
-        nearest = _ranked_both_ways(engine, near, side1, side2, scoring, csls)
-        scoring = scoring.with_csls(*(_mean(scores, side1.ops) for _, scores in nearest))
-        floors = (
-            floor_of(near.forward, side1, side2, scoring, k + EXTRA_CANDIDATES),
-            floor_of(near.backward, side2, side1, scoring.swapped(), k + EXTRA_CANDIDATES),
-        )
-    result = engine.search(SearchRequest(side1, side2, scoring, k + EXTRA_CANDIDATES, beta, step, floors))
-    forward, backward = _ranked_both_ways(engine, result, side1, side2, scoring, k)
+        near = engine.rank(SearchRequest(side1, side2, scoring, csls, None, step))
+        nearest = near.forward[1], near.backward[1]
+        scoring = scoring.with_csls(*(_mean(scores, side1.ops) for scores in nearest))
+    found = engine.rank(SearchRequest(side1, side2, scoring, k, beta, step), near)
+    forward, backward = found.forward, found.backward
     recall = None
-    if engine.name in APPROXIMATE:
+    if not engine.is_exact:
         recall = (
             _recall(forward[0], side1, side2, scoring),
             _recall(backward[0], side2, side1, scoring.swapped()),
         )
     logs = None
-    if result.log_partition is not None:
-        logs = _like(template, result.log_partition[0]), _like(template, result.log_partition[1])
+    if found.log_partition is not None:
+        logs = _like(template, found.log_partition[0]), _like(template, found.log_partition[1])
     return TopK(
         _ranking(forward, template), _ranking(backward, template),
         log_partition=logs, beta=beta, engine=engine.name, recall=recall,
         score=PairScorer(side1, side2, scoring),
     )  # fmt: skip
-
-
-def _ranked_both_ways(
-    engine: Engine, result: SearchResult, side1: Embeddings, side2: Embeddings, scoring: Scoring, k: int
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    settle = engine.name not in APPROXIMATE
-    return (
-        exact_ranking(result.forward, side1, side2, scoring, k, engine.products, settle=settle),
-        exact_ranking(result.backward, side2, side1, scoring.swapped(), k, engine.products, settle=settle),
-    )
 
 
 def _mean(scores: Array, ops: Ops) -> Array:

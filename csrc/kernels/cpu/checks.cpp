@@ -1,6 +1,7 @@
 #include "../checks.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stea {
 namespace {
@@ -46,6 +47,11 @@ bool are_probabilities(const float* values, int64_t count) {
         right &= static_cast<uint32_t>(values[i] >= 0.0f) & static_cast<uint32_t>(values[i] <= kMost);  // not of NaN
     }
     return right != 0;
+}
+
+bool are_finite_from(double least, const double* values, int64_t count) {
+    return std::all_of(values, values + count,
+                       [least](double value) { return least <= value && std::isfinite(value); });
 }
 
 int64_t relations_of(const GraphView& graph) {

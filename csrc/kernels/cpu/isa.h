@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "int8_tier.h"
 #include "tier.h"
 
 namespace stea {
@@ -14,5 +15,9 @@ std::vector<const Tier*> usable_tiers();
 // The tier of that name; the best usable one for "". Throws std::invalid_argument for one that is
 // unknown, not built, or not supported by this CPU.
 const Tier& find_tier(const std::string& name);
+
+// The same for the kernels of the int8 search.
+std::vector<const Int8Tier*> usable_int8_tiers();
+const Int8Tier& find_int8_tier(const std::string& name);
 
 }  // namespace stea

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <vector>
@@ -15,7 +14,6 @@ namespace {
 
 constexpr int64_t kChunk = 64;
 constexpr int64_t kHubDegree = 1024;
-constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
 class Run {
   public:
@@ -79,21 +77,17 @@ class Run {
 }  // namespace
 
 void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const RowTask& task, const WorkerTask& finish,
-                   const std::function<bool()>& poll) {
+                   const Poll& poll) {
     Run run(graph, rows, task, finish);
     const int64_t chunks = (rows.end - rows.begin + kChunk - 1) / kChunk;
     const std::function<void(int)> help = [&run](int worker) { run.work(worker, [] {}); };
     Crew crew(static_cast<int>(std::min<int64_t>(n_threads, chunks)) - 1, help);
     bool interrupted = false;
-    auto last_poll = std::chrono::steady_clock::now();
+    Watch watch(poll);
     run.work(0, [&] {
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last_poll < kPollInterval) return;
-        last_poll = now;
-        if (poll()) {
-            interrupted = true;
-            run.stop();
-        }
+        if (!watch.asks_to_stop()) return;
+        interrupted = true;
+        run.stop();
     });
     crew.join();
     run.rethrow();

@@ -5,11 +5,9 @@
 #include <functional>
 
 #include "../views.h"
+#include "interruption.h"
 
 namespace stea {
-
-// Raised in the calling thread when `poll` asked to stop.
-struct Interrupted {};
 
 // Runs one row on one worker. `worker` is below the number of threads asked for, and no two threads
 // share one at a time.
@@ -20,9 +18,8 @@ using WorkerTask = std::function<void(int worker)>;
 
 // Runs every row of `rows` once. Rows of hubs go first, one at a time and largest first, so that no
 // thread starts a long row when the others are about to finish; the rest follow in small chunks.
-// `poll` is called from the calling thread about ten times a second; true stops the run.
 // The first exception of a task is rethrown in the calling thread, after all threads have ended.
 void parallel_rows(const GraphView& graph, RowRange rows, int n_threads, const RowTask& task, const WorkerTask& finish,
-                   const std::function<bool()>& poll);
+                   const Poll& poll);
 
 }  // namespace stea

@@ -10,7 +10,7 @@
 
 namespace stea {
 
-void parallel_tasks(int64_t count, int n_threads, const std::function<void(int worker, int64_t number)>& task) {
+void parallel_tasks(int64_t count, int n_threads, const NumberedTask& task) {
     std::atomic<int64_t> next{0};
     std::mutex mutex;
     std::exception_ptr error;
@@ -28,6 +28,16 @@ void parallel_tasks(int64_t count, int n_threads, const std::function<void(int w
     work(0);
     crew.join();
     if (error) std::rethrow_exception(error);
+}
+
+void parallel_tasks(int64_t count, int n_threads, const NumberedTask& task, const Poll& poll) {
+    std::atomic<bool> stopped{false};
+    Watch watch(poll);
+    parallel_tasks(count, n_threads, [&](int worker, int64_t number) {
+        if (worker == 0 && watch.asks_to_stop()) stopped = true;
+        if (!stopped) task(worker, number);
+    });
+    if (stopped) throw Interrupted{};
 }
 
 }  // namespace stea

@@ -1,9 +1,9 @@
 // The kernels over a range of rows: tier, threads and interruption put together.
 #pragma once
 
-#include <functional>
 #include <vector>
 
+#include "interruption.h"
 #include "tier.h"
 
 namespace stea {
@@ -11,7 +11,7 @@ namespace stea {
 struct RunOptions {
     const Tier& tier;
     int n_threads;
-    std::function<bool()> poll;  // true = stop; called from the calling thread only
+    Poll poll;
 };
 
 void run_evidence(const EvidenceArgs& args, const RunOptions& options);

@@ -134,13 +134,18 @@ static inline double exact_product(const Number* a, const Number* b, int64_t wid
     return total;
 }
 
+// The whole row, to the second-level cache: keys lie anywhere, and reading them takes longer than multiplying.
+template <typename Number>
+static inline void prefetch_row(const Number* row, int64_t width) {
+    constexpr int64_t kLine = 64 / sizeof(Number);
+    for (int64_t i = 0; i < width; i += kLine) __builtin_prefetch(row + i, 0, 2);
+}
+
 template <typename Number>
 static void exact_products_of(const Number* query, const Number* keys, int64_t width, const int32_t* indices, int64_t k,
                               bool distance, double* out) {
     for (int64_t c = 0; c < k; ++c) {
-        if (c + 2 < k && indices[c + 2] >= 0) {
-            for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(keys + indices[c + 2] * width + 16 * line);
-        }
+        if (c + 2 < k && indices[c + 2] >= 0) prefetch_row(keys + indices[c + 2] * width, width);
         const Number* key = keys + static_cast<int64_t>(indices[c]) * width;
         out[c] = indices[c] < 0 ? 0.0
                  : distance     ? exact_product<true>(query, key, width)

@@ -31,12 +31,23 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.graph is None:
         from stea_fast.search.engines.cpu import describe_blas
 
-        facts = {**versions(), "blas": describe_blas()}
+        facts = {**versions(), "blas": describe_blas(), "search": _search_path()}
         console.result({**facts, **_backends()}, _machine_text(facts))
     else:
         facts = _graph_facts(arguments, console)
         console.result(facts, "\n".join(printable_line(f"{name:24}{value}") for name, value in facts.items()))
     return OK
+
+
+def _search_path() -> str:
+    """How `topk` multiplies on this CPU by default."""
+    from stea_fast import _backends
+
+    if not _backends.status("native").usable:
+        return "float32 blocks (no native backend)"
+    from stea_fast.search.engines.int8 import describe
+
+    return describe()
 
 
 def _backends() -> dict[str, Any]:

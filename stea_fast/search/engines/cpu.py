@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult
+from stea_fast.search.ranked import CandidateEngine
 
 BLOCK_ROWS, BLOCK_COLUMNS = 1024, 4096
 ENTRY = np.dtype([("score", np.float32), ("index", np.int32)])
@@ -52,7 +53,7 @@ class PartitionSums:
         return np.log(self.sums) + beta * self.anchor.astype(np.float64)
 
 
-class CpuEngine:
+class CpuEngine(CandidateEngine):
     """Matrix products by NumPy's BLAS, merging by compiled kernels.
 
     Args:

@@ -12,6 +12,7 @@ import numpy as np
 
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import Products, RowCandidates, SearchRequest, SearchResult
+from stea_fast.search.ranked import CandidateEngine
 
 logger = logging.getLogger("stea_fast")
 
@@ -25,12 +26,17 @@ def num_gpus() -> int:
     return int(faiss.get_num_gpus()) if hasattr(faiss, "get_num_gpus") else 0
 
 
-class FaissEngine:
+class FaissEngine(CandidateEngine):
     """kind "flat" is exact; "ivf" and "hnsw" find most of the neighbours in less time."""
 
     def __init__(self, kind: str, products: Products) -> None:
         self.name = "faiss" if kind == "flat" else f"faiss-{kind}"
-        self.kind, self.products = kind, products
+        self.kind, self.is_exact = kind, kind == "flat"
+        self._products = products
+
+    def products(self, queries: Embeddings, keys: Embeddings, indices: np.ndarray, distance: bool) -> np.ndarray:
+        """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
+        return self._products(queries, keys, indices, distance)
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column: one search in each direction."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
+from stea_fast.search.ranked import CandidateEngine
 
 
-class ReferenceEngine:
+class ReferenceEngine(CandidateEngine):
     """Candidates of which every other target may be better."""
 
     name = "reference"

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 import torch
 
 from stea_fast.search.exact import RowCandidates, SearchRequest, SearchResult, gathered_products
+from stea_fast.search.ranked import CandidateEngine
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2048, 8192
 
 
-class TorchEngine:
+class TorchEngine(CandidateEngine):
     """Blocks of similarities, their best joined with the best so far."""
 
     name = "torch"

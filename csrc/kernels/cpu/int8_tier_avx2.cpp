@@ -1,0 +1,2 @@
+#define STEA_TIER avx2
+#include "int8_tier_body.inl"

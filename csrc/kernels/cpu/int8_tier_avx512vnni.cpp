@@ -1,0 +1,2 @@
+#define STEA_TIER avx512vnni
+#include "int8_tier_body.inl"

@@ -1,0 +1,2 @@
+#define STEA_TIER avxvnni
+#include "int8_tier_body.inl"
