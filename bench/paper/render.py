@@ -28,8 +28,8 @@ them.
 Where the paper (STEA, WSDM 2023) has a figure, it stands behind ours: **ours (the paper's, the difference)**. Several
 splits are given as mean ± standard deviation; each has random numbers of its own for the encoder, too. Ranks are among
 the targets of the test links, as in the paper; ties count against us; entity ids are permuted. No test link is read by
-any method but `oracle`. Cells of the presets are of version 0.1, which added up all statements about a
-neighbour and had one view; they have not been run anew. `bench/README.md` has newer figures of `fast`.
+any method but `oracle`. Cells of the presets other than `full` at 1 % are of version 0.1, which added up all statements
+about a neighbour and had one view; they have not been run anew. `bench/README.md` has newer figures of `fast`.
 
 - **Supervised**: the encoder trained on the seeds alone.
 - **SimThr**, **OneToOne**, **MutNearest**: the paper's baselines, {PAPER_ROUNDS} rounds; the threshold of the first two
