@@ -75,7 +75,7 @@ def _links_to_learn_from(pair: Pair, anchors: np.ndarray) -> tuple[np.ndarray, s
 
 
 def implied_pairs(kg1: KG, kg2: KG, known: np.ndarray) -> np.ndarray:
-    """int64 [m, 2]: pairs with at least two known pairs as neighbours, and more of them than any rival of either has."""
+    """int64 [m, 2]: pairs next to at least two known pairs, and to more of them than any rival of either entity."""
     first, second = (_next_to(kg, known[:, side]) for side, kg in enumerate((kg1, kg2)))
     degrees = [np.asarray(side.sum(axis=0)).ravel() for side in (first, second)]
     small = np.flatnonzero((degrees[0] <= LARGEST_DEGREE) & (degrees[1] <= LARGEST_DEGREE))
