@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stea_fast.clues.name_scores import NameScores
+from stea_fast.clues.value_links import ValueLinks
 
 
 @dataclass(frozen=True, eq=False)
 class Clues:
-    """What names say of two graphs; from `find_clues`.
+    """What names and values say of two graphs; from `find_clues`.
 
     Attributes:
         anchors: Pairs of entities whose names are equal and that share them with no other entity of their graph,
             int64 [m, 2] of (source, target). No entity is in two of them.
         names: The similarity of names, where it is above 0; None where names are not used.
+        values: The values that are alike, and who has them; None where there are none, or they are not used.
         found: What was found, a sentence each, for the user.
 
     Example:
@@ -25,13 +27,29 @@ class Clues:
         >>> import stea_fast as sf
         >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["Marie Curie", "Polonium"])
         >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["polonium", "Marie Curie"])
-        >>> sf.find_clues(kg1, kg2).anchors.tolist()
+        >>> sf.find_clues(sf.make_pair(kg1, kg2, seeds=[])).anchors.tolist()
         [[0, 1], [1, 0]]
     """
 
     anchors: np.ndarray
     names: NameScores | None = None
+    values: ValueLinks | None = None
     found: tuple[str, ...] = ()
+
+    @property
+    def connect(self) -> bool:
+        """Whether there is anything to start from without a seed."""
+        return len(self.anchors) > 0 or self.values is not None
+
+    @property
+    def exact(self) -> np.ndarray:
+        """Pairs of entities by unique equal names or, beside them, by unique equal values, int64 [m, 2].
+
+        Both are nearly always right, so that they can stand for known links. No entity is in two of them.
+        """
+        if self.values is None:
+            return self.anchors
+        return np.concatenate([self.anchors, _beside(self.values.unique_matches(), self.anchors)])
 
     def anchors_beside(self, seeds: np.ndarray) -> np.ndarray:
         """The anchors that contradict no seed and repeat none: seeds are what somebody has said.
@@ -42,11 +60,12 @@ class Clues:
         Returns:
             Anchors, int64 [n, 2].
         """
-        free = ~np.isin(self.anchors[:, 0], seeds[:, 0]) & ~np.isin(self.anchors[:, 1], seeds[:, 1])
-        return self.anchors[free]
+        return _beside(self.anchors, seeds)
 
     def without(self, pairs: np.ndarray) -> Clues:
-        """The same clues as if the entities of some pairs had no names.
+        """The same clues as if some pairs were not among those of `exact`: aligned they can be by the rest alone.
+
+        Their entities lose their names, and the equal values that only the two of them have.
 
         Args:
             pairs: Pairs of entities, int64 [m, 2] of (source, target).
@@ -54,7 +73,22 @@ class Clues:
         Returns:
             New `Clues`.
         """
-        sources, targets = pairs[:, 0], pairs[:, 1]
+        values = None if self.values is None else self.values.without_unique(pairs)
+        return replace(self._without_names(pairs[:, 0], pairs[:, 1]), values=values)
+
+    def without_targets(self, targets: np.ndarray) -> Clues:
+        """The same clues as if some entities of the target graph had neither names nor values.
+
+        Args:
+            targets: Entities of the target graph, int64 [m].
+
+        Returns:
+            New `Clues`.
+        """
+        values = None if self.values is None else self.values.without(targets=targets)
+        return replace(self._without_names(targets[:0], targets), values=values)
+
+    def _without_names(self, sources: np.ndarray, targets: np.ndarray) -> Clues:
         hidden = np.isin(self.anchors[:, 0], sources) | np.isin(self.anchors[:, 1], targets)
         names = None if self.names is None else self.names.without(sources, targets)
         return replace(self, anchors=self.anchors[~hidden], names=names)
@@ -65,4 +99,11 @@ class Clues:
         digest = hashlib.sha256(self.anchors.tobytes())
         if self.names is not None:
             digest.update(self.names.keys.tobytes() + self.names.scores.tobytes())
+        for array in () if self.values is None else self.values.arrays:
+            digest.update(array.tobytes())
         return digest.hexdigest()[:16]
+
+
+def _beside(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The pairs neither of whose entities is in a known one."""
+    return pairs[~np.isin(pairs[:, 0], known[:, 0]) & ~np.isin(pairs[:, 1], known[:, 1])]
