@@ -7,8 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stea_fast.clues.exact_values import exact_pairs
 from stea_fast.clues.name_scores import NameScores
 from stea_fast.clues.value_links import ValueLinks
+
+NOTHING_TO_START_FROM = (
+    "there is nothing to start from: there are no seeds, no entity of one graph has a name that exactly one entity of "
+    "the other has, and no values are alike; give some known links, or names in a common language"
+)
+
+
+class NoStartError(ValueError):
+    """Raised when there is nothing to start from: there are no seeds, and nothing connects the two graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +33,9 @@ class Clues:
         found: What was found, a sentence each, for the user.
 
     Example:
-        >>> import numpy as np
         >>> import stea_fast as sf
-        >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["Marie Curie", "Polonium"])
-        >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["polonium", "Marie Curie"])
+        >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["http://a.org/Marie_Curie", "http://a.org/Polonium"])
+        >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["http://b.org/polonium", "http://b.org/Marie_Curie"])
         >>> sf.find_clues(sf.make_pair(kg1, kg2, seeds=[])).anchors.tolist()
         [[0, 1], [1, 0]]
     """
@@ -37,11 +46,6 @@ class Clues:
     found: tuple[str, ...] = ()
 
     @property
-    def connect(self) -> bool:
-        """Whether there is anything to start from without a seed."""
-        return len(self.anchors) > 0 or self.values is not None
-
-    @property
     def exact(self) -> np.ndarray:
         """Pairs of entities by unique equal names or, beside them, by unique equal values, int64 [m, 2].
 
@@ -49,7 +53,7 @@ class Clues:
         """
         if self.values is None:
             return self.anchors
-        return np.concatenate([self.anchors, _beside(self.values.unique_matches(), self.anchors)])
+        return np.concatenate([self.anchors, _beside(exact_pairs(self.values), self.anchors)])
 
     def anchors_beside(self, seeds: np.ndarray) -> np.ndarray:
         """The anchors that contradict no seed and repeat none: seeds are what somebody has said.
@@ -61,6 +65,19 @@ class Clues:
             Anchors, int64 [n, 2].
         """
         return _beside(self.anchors, seeds)
+
+    def check_start(self, seeds: np.ndarray) -> None:
+        """Make sure that there is something to start from.
+
+        Args:
+            seeds: Known links, int64 [m, 2].
+
+        Raises:
+            NoStartError: There are no seeds, no anchors and no similar values; the message says what was looked at, and
+                what helps.
+        """
+        if not len(seeds) and not len(self.anchors) and self.values is None:
+            raise NoStartError(f"{NOTHING_TO_START_FROM} ({'; '.join(self.found)})")
 
     def without(self, pairs: np.ndarray) -> Clues:
         """The same clues as if some pairs were not among those of `exact`: aligned they can be by the rest alone.
@@ -85,7 +102,7 @@ class Clues:
         Returns:
             New `Clues`.
         """
-        values = None if self.values is None else self.values.without(targets=targets)
+        values = None if self.values is None else self.values.without_targets(targets)
         return replace(self._without_names(targets[:0], targets), values=values)
 
     def _without_names(self, sources: np.ndarray, targets: np.ndarray) -> Clues:

@@ -14,6 +14,7 @@ from stea_fast.values.matches import Matches, similar_values
 
 MAX_MATCHES = 5  # similar values of the other graph that a value has at most: more say nothing of any of them
 MIN_SIMILARITY = 0.5
+EQUAL = 0.9999  # similarity of values that are spelt alike, after rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,13 @@ class ValueSide:
         pairs = np.unique(np.stack([self.value, self.entity]), axis=1)
         return np.bincount(pairs[0], minlength=len(self.texts))
 
+    @property
+    def any_owner(self) -> np.ndarray:
+        """int64 [texts]: an entity that has each value, -1 where none is left."""
+        found = np.full(len(self.texts), -1, dtype=np.int64)
+        found[self.value] = self.entity
+        return found
+
     def only(self, kept: np.ndarray) -> ValueSide:
         """Some of the statements, by a mask [m]."""
         parts = (array[kept] for array in (self.entity, self.attribute, self.value))
@@ -60,27 +68,43 @@ class ValueLinks:
     pairs: np.ndarray
     similarity: np.ndarray
 
-    def without(self, sources: np.ndarray, targets: np.ndarray) -> ValueLinks:
-        """As if these entities of either graph had no values."""
-        first, second = (
-            side.only(~np.isin(side.entity, entities))
-            for side, entities in zip(self.sides, (sources, targets), strict=True)
-        )
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All that a result depends on."""
+        return *(part for side in self.sides for part in (side.entity, side.attribute, side.value)), self.pairs, self.similarity
+
+    def without_targets(self, targets: np.ndarray) -> ValueLinks:
+        """As if these entities of the target graph had no values."""
+        first, second = self.sides
+        return replace(self, sides=(first, second.only(~np.isin(second.entity, targets))))
+
+    def unique(self) -> tuple[np.ndarray, np.ndarray]:
+        """Equal values that one entity of either graph has: places in `pairs`, and int64 [m, 2] the two entities."""
+        first, second = self.sides
+        equal = (self.similarity >= EQUAL) & (first.owners[self.pairs[:, 0]] == 1) & (second.owners[self.pairs[:, 1]] == 1)
+        places = np.flatnonzero(equal)
+        entities = [side.any_owner[self.pairs[places, column]] for column, side in enumerate(self.sides)]
+        return places, np.stack(entities, axis=1)
+
+    def without_unique(self, pairs: np.ndarray) -> ValueLinks:
+        """As if some pairs of entities, int64 [m, 2], did not share values that nobody else has."""
+        places, entities = self.unique()
+        hidden = self.pairs[places[_are_among(entities, pairs)]]
+        first, second = (side.only(~np.isin(side.value, hidden[:, column])) for column, side in enumerate(self.sides))
         return replace(self, sides=(first, second))
 
 
-def similar_statements(pair: Pair, names: tuple[Collection[str], Collection[str]], n_threads: int) -> ValueLinks | None:
+def similar_statements(pair: Pair, names: Collection[str], n_threads: int) -> ValueLinks | None:
     """Find values of both graphs that are alike; None where there are none.
 
     Args:
         pair: the graphs with their attributes.
-        names: attributes of either graph that are left out, because their values are used as names.
+        names: attributes that are left out, because their values are used as names.
         n_threads: how many threads may be used.
     """
-    first, second = (_TypedValues(kg.attributes, left_out) for kg, left_out in zip((pair.kg1, pair.kg2), names, strict=True))
-    found = [
-        _matched(first, second, kind, n_threads) for kind in KINDS if len(first.by_kind[kind]) and len(second.by_kind[kind])
-    ]
+    first, second = (_TypedValues(kg.attributes, names) for kg in (pair.kg1, pair.kg2))
+    kinds = [kind for kind in KINDS if len(first.by_kind[kind]) and len(second.by_kind[kind])]
+    found = [_matched(first, second, kind, n_threads) for kind in kinds]
     found.append(_spelt_alike(first, second))
     one, two, similarity = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if not len(one):
@@ -93,6 +117,12 @@ def similar_statements(pair: Pair, names: tuple[Collection[str], Collection[str]
     kept1, kept2 = np.unique(one), np.unique(two)
     pairs = np.stack([np.searchsorted(kept1, one), np.searchsorted(kept2, two)], axis=1)
     return ValueLinks((first.side(kept1), second.side(kept2)), pairs, similarity.astype(np.float32))
+
+
+def _are_among(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """bool [n]: whether each row is one of some pairs; both int64 of two columns."""
+    width = 1 + max(int(rows[:, 1].max(initial=0)), int(pairs[:, 1].max(initial=0)))
+    return np.isin(rows[:, 0] * width + rows[:, 1], pairs[:, 0] * width + pairs[:, 1])
 
 
 class _TypedValues:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from stea_fast._util.arrays import freeze
-from stea_fast._util.sparse import offsets
+from stea_fast._util.sparse import offsets, rows_of
 from stea_fast.clues.value_links import ValueLinks, ValueSide
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs
@@ -77,17 +77,17 @@ class ValueNodes:
 def value_nodes(kg1: KG, kg2: KG, links: ValueLinks) -> ValueNodes:
     """Put the values of two graphs behind their entities."""
     first, second = (GraphWithValues(kg, side) for kg, side in zip((kg1, kg2), links.sides, strict=True))
-    weights = _weights(links)
-    kept = weights >= MIN_WEIGHT
-    (one, two), weights = links.pairs[kept].T, weights[kept]
+    all_weights = belief_weights(links)
+    kept = all_weights >= MIN_WEIGHT
+    (one, two), weights = links.pairs[kept].T, all_weights[kept]
     beliefs = (
         _beliefs(one, kg2.num_entities + two, weights, len(links.sides[0].texts)),
         _beliefs(two, kg1.num_entities + one, weights, len(links.sides[1].texts)),
     )
-    return ValueNodes((first, second), beliefs, _affinity(links, weights, kept, (first, second)))
+    return ValueNodes((first, second), beliefs, _of_relations(attribute_affinity(links, all_weights), first, second))
 
 
-def _weights(links: ValueLinks) -> np.ndarray:
+def belief_weights(links: ValueLinks) -> np.ndarray:
     """float64 [p]: the belief that two values are the same, and that what has one has the other."""
     (one, two), similarity = links.pairs.T, links.similarity.astype(np.float64)
     owners1, owners2 = (side.owners for side in links.sides)
@@ -113,20 +113,23 @@ def _beliefs(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray, size: i
     return Beliefs(offsets(rows[order], size), targets[order].astype(np.int32), weights[order].astype(np.float32))
 
 
-def _affinity(links: ValueLinks, weights: np.ndarray, kept: np.ndarray, graphs: tuple[GraphWithValues, ...]) -> csr_array:
-    """c²/((n(a) + 1)·(n(a') + 1)) with c the weight of the similar values at which attributes meet, n their values."""
+def attribute_affinity(links: ValueLinks, weights: np.ndarray) -> csr_array:
+    """float32 [A1, A2]: c²/((n(a) + 1)·(n(a') + 1)), c the weight of the values where attributes meet, n their values."""
     occurring = [_occurring(side) for side in links.sides]
-    shape = occurring[0].shape[0], occurring[1].shape[0]
-    alike = csr_array(coo_array((weights, tuple(links.pairs[kept].T)), shape=shape))
-    together = coo_array(occurring[0].T @ alike @ occurring[1])
-    total1, total2 = (np.asarray(side.sum(axis=0)).ravel() + 1.0 for side in occurring)
-    a, a2 = together.coords
-    share = np.minimum(together.data, np.minimum(total1[a], total2[a2])) ** 2 / (total1[a] * total2[a2])
-    sizes = [graph.num_relations for graph in graphs]
-    place, place2 = (graph.plain.num_relations + own for graph, own in zip(graphs, (a, a2), strict=True))
-    rows, columns = np.concatenate([place, place + sizes[0]]), np.concatenate([place2, place2 + sizes[1]])
-    both = coo_array((np.tile(share, 2).astype(np.float32), (rows, columns)), shape=(2 * sizes[0], 2 * sizes[1]))
-    return csr_array(both)
+    alike = csr_array(coo_array((weights, tuple(links.pairs.T)), shape=[side.shape[0] for side in occurring]))
+    together = csr_array(occurring[0].T @ alike @ occurring[1])
+    totals = [np.asarray(side.sum(axis=0)).ravel() + 1.0 for side in occurring]
+    total1, total2 = totals[0][rows_of(together.indptr)], totals[1][together.indices]
+    share = np.minimum(together.data, np.minimum(total1, total2)) ** 2 / (total1 * total2)
+    return csr_array((share.astype(np.float32), together.indices, together.indptr), shape=together.shape)
+
+
+def _of_relations(attributes: csr_array, first: GraphWithValues, second: GraphWithValues) -> csr_array:
+    """The affinity of attributes and of their inverses where these stand among directed relations, [2R1, 2R2]."""
+    rows, columns = first.plain.num_relations + rows_of(attributes.indptr), second.plain.num_relations + attributes.indices
+    places = np.concatenate([rows, rows + first.num_relations]), np.concatenate([columns, columns + second.num_relations])
+    shape = 2 * first.num_relations, 2 * second.num_relations
+    return csr_array(coo_array((np.tile(attributes.data, 2), places), shape=shape))
 
 
 def _occurring(side: ValueSide) -> csr_array:

@@ -37,7 +37,7 @@ def training(pair, encoder="propagation", **options):
 
 @pytest.mark.parametrize("encoder", encoders.NAMES)
 def test_without_seeds_there_is_nothing_to_train_on(pair, encoder):
-    with pytest.raises(ValueError, match="train is empty: self-training needs at least one seed"):
+    with pytest.raises(ValueError, match="train is empty, and there are no clues: self-training needs a seed"):
         training(replace(pair, train=pair.train[:0]), encoder)
 
 
