@@ -91,7 +91,9 @@ def belief_weights(links: ValueLinks) -> np.ndarray:
     """float64 [p]: the belief that two values are the same, and that what has one has the other."""
     (one, two), similarity = links.pairs.T, links.similarity.astype(np.float64)
     owners1, owners2 = (side.owners for side in links.sides)
-    rivals = np.maximum(_at_least_as_similar(one, similarity, owners2[two]), _at_least_as_similar(two, similarity, owners1[one]))
+    rivals = np.maximum(
+        _at_least_as_similar(one, similarity, owners2[two]), _at_least_as_similar(two, similarity, owners1[one])
+    )
     return similarity / np.maximum(rivals, 1)
 
 
@@ -126,8 +128,14 @@ def attribute_affinity(links: ValueLinks, weights: np.ndarray) -> csr_array:
 
 def _of_relations(attributes: csr_array, first: GraphWithValues, second: GraphWithValues) -> csr_array:
     """The affinity of attributes and of their inverses where these stand among directed relations, [2R1, 2R2]."""
-    rows, columns = first.plain.num_relations + rows_of(attributes.indptr), second.plain.num_relations + attributes.indices
-    places = np.concatenate([rows, rows + first.num_relations]), np.concatenate([columns, columns + second.num_relations])
+    rows, columns = (
+        first.plain.num_relations + rows_of(attributes.indptr),
+        second.plain.num_relations + attributes.indices,
+    )
+    places = (
+        np.concatenate([rows, rows + first.num_relations]),
+        np.concatenate([columns, columns + second.num_relations]),
+    )
     shape = 2 * first.num_relations, 2 * second.num_relations
     return csr_array(coo_array((np.tile(attributes.data, 2), places), shape=shape))
 

@@ -32,6 +32,7 @@ from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.search.topk import topk
+from stea_fast.selftraining.by_clues import run_by_clues
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 from stea_fast.selftraining.checkpoint import Checkpoint
 from stea_fast.selftraining.config import (
@@ -110,7 +111,7 @@ class SelfTraining:
         callbacks: Sequence[Callable[[Round], object]] = (),
         progress: bool | None = None,
     ) -> None:
-        _check_graphs(pair)
+        self.by_clues = _check_graphs(pair, clues)
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
         self.config = configured(
             preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device
@@ -121,7 +122,8 @@ class SelfTraining:
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
         self.anchors = anchors
         self.certain = np.concatenate([pair.train, anchors])
-        if not len(self.certain) and self.values is None:
+        by_clues = clues is not None and clues.connects and isinstance(self.method, Stea)
+        if not len(self.certain) and not by_clues:
             raise ValueError(
                 "pair.train is empty, and there are no clues: self-training needs a seed, or names or values that both "
                 "graphs share"
@@ -165,8 +167,15 @@ class SelfTraining:
             CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written, or
                 another run is using the folder.
         """
+        if self.by_clues:
+            return self._told(run_by_clues(self.pair, self.anchors, self.names, self.values, self.config.search.k))
         with nullcontext() if self.checkpoint is None else self.checkpoint.locked():
             return self._run()
+
+    def _told(self, result: SelfTrainingResult) -> SelfTrainingResult:
+        for callback in self.callbacks:
+            callback(result.history[-1])
+        return result
 
     def _run(self) -> SelfTrainingResult:
         state = State(Monitor(self.pair))
@@ -296,11 +305,15 @@ class SelfTraining:
         )
 
 
-def _check_graphs(pair: Pair) -> None:
+def _check_graphs(pair: Pair, clues: Clues | None) -> bool:
+    """Whether names and values have to do without structure, because a graph has none."""
+    check_separate(pair.kg1, pair.kg2, pair.train)
     for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
+        if graph.num_triples == 0 and clues is not None and clues.connects:
+            return True
         if graph.num_triples == 0:
             raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
-    check_separate(pair.kg1, pair.kg2, pair.train)
+    return False
 
 
 def _split(pair: Pair, anchors: np.ndarray, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
