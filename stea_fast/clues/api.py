@@ -80,7 +80,7 @@ def find_clues(
         sentences += _about_values(links)
     weights = None
     if features is not None:
-        views = {} if scores is None else {"names": scores}
+        views = {} if scores is None or not len(scores.keys) else {"names": scores}
         shape = pair.kg1.num_entities, pair.kg2.num_entities
         scores, weights = fuse({**views, "features": feature_scores(features, shape, k, threads)}, pair, anchors)
         sentences.append(str(weights))
