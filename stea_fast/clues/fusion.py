@@ -20,6 +20,7 @@ from stea_fast.data.pair import Pair
 ENOUGH_LINKS = 20  # to learn weights from; with fewer all views weigh the same
 MIN_COMMON_ANCHORS = 2
 LARGEST_DEGREE = 200  # of an anchor whose neighbours are compared: those of a hub have little in common
+PRIOR_WIDTH = 4 * NAME_BETA  # of β, before any link is seen
 _STEPS = 50
 
 
@@ -130,7 +131,7 @@ def _choices(scores: np.ndarray, own: np.ndarray, entities: np.ndarray, num_othe
 def _most_likely(right: np.ndarray, choices: list[_Choices]) -> np.ndarray:
     """float64 [views], not negative: the β of every view under which all entities most likely choose as they should.
 
-    A normal distribution around the usual β, as wide as that itself, keeps the weights finite where no choice is wrong.
+    A wide normal distribution around the usual β keeps the weights finite where no choice is wrong.
     """
     used = np.ones(right.shape[1], dtype=bool)
     while used.any():
@@ -145,8 +146,8 @@ def _most_likely(right: np.ndarray, choices: list[_Choices]) -> np.ndarray:
 def _newton(right: np.ndarray, choices: list[_Choices]) -> np.ndarray:
     weights = np.full(right.shape[1], NAME_BETA)
     for _ in range(_STEPS):
-        gradient = 2.0 * right.sum(axis=0) - (weights - NAME_BETA) / NAME_BETA**2
-        curvature = np.eye(len(weights)) / NAME_BETA**2
+        gradient = 2.0 * right.sum(axis=0) - (weights - NAME_BETA) / PRIOR_WIDTH**2
+        curvature = np.eye(len(weights)) / PRIOR_WIDTH**2
         for side in choices:
             expected, spread = _moments(side, weights)
             gradient -= expected
