@@ -50,8 +50,8 @@ class ValueSide:
 
     def only(self, kept: np.ndarray) -> ValueSide:
         """Some of the statements, by a mask [m]."""
-        parts = (array[kept] for array in (self.entity, self.attribute, self.value))
-        return ValueSide(*parts, self.texts, self.attribute_names)
+        entity, attribute, value = (array[kept] for array in (self.entity, self.attribute, self.value))
+        return ValueSide(entity, attribute, value, self.texts, self.attribute_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,11 @@ class ValueLinks:
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """All that a result depends on."""
-        return *(part for side in self.sides for part in (side.entity, side.attribute, side.value)), self.pairs, self.similarity
+        return (
+            *(part for side in self.sides for part in (side.entity, side.attribute, side.value)),
+            self.pairs,
+            self.similarity,
+        )
 
     def without_targets(self, targets: np.ndarray) -> ValueLinks:
         """As if these entities of the target graph had no values."""
@@ -81,7 +85,9 @@ class ValueLinks:
     def unique(self) -> tuple[np.ndarray, np.ndarray]:
         """Equal values that one entity of either graph has: places in `pairs`, and int64 [m, 2] the two entities."""
         first, second = self.sides
-        equal = (self.similarity >= EQUAL) & (first.owners[self.pairs[:, 0]] == 1) & (second.owners[self.pairs[:, 1]] == 1)
+        equal = (
+            (self.similarity >= EQUAL) & (first.owners[self.pairs[:, 0]] == 1) & (second.owners[self.pairs[:, 1]] == 1)
+        )
         places = np.flatnonzero(equal)
         entities = [side.any_owner[self.pairs[places, column]] for column, side in enumerate(self.sides)]
         return places, np.stack(entities, axis=1)
@@ -170,7 +176,9 @@ def _numbered(attributes: Attributes, values: np.ndarray) -> tuple[list[str], np
 def _matched(first: _TypedValues, second: _TypedValues, kind: str, n_threads: int) -> tuple[np.ndarray, ...]:
     """Similar values of one kind."""
     places1, places2 = first.by_kind[kind], second.by_kind[kind]
-    texts1, texts2 = ([side.texts[i] for i in places.tolist()] for side, places in ((first, places1), (second, places2)))
+    texts1, texts2 = (
+        [side.texts[i] for i in places.tolist()] for side, places in ((first, places1), (second, places2))
+    )
     matches: Matches = similar_values(
         texts1, texts2, kind, max_matches=MAX_MATCHES, min_similarity=MIN_SIMILARITY, n_threads=n_threads
     )
