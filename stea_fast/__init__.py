@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.alignment.link_table import LinkTable
     from stea_fast.clues.api import find_clues
-    from stea_fast.clues.types import Clues
+    from stea_fast.clues.types import Clues, NoStartError
     from stea_fast.data.attributes import Attributes
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
@@ -66,7 +66,7 @@ _NAMES_BY_MODULE = {
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "alignment.link_table": ("LinkTable",),
     "clues.api": ("find_clues",),
-    "clues.types": ("Clues",),
+    "clues.types": ("Clues", "NoStartError"),
     "data.attributes": ("Attributes",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
@@ -111,7 +111,7 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 __all__ = [
     "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs",
     "Candidates", "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "Labels",
-    "LinkTable", "Links", "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper",
+    "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair", "PairedTest", "Paper",
     "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment",
     "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig",
     "SelfTrainingResult", "SimilarityThreshold", "Stea", "Structural", "Supervised", "TopK", "Value", "__version__", "add_values",

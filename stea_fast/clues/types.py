@@ -9,6 +9,15 @@ import numpy as np
 
 from stea_fast.clues.name_scores import NameScores
 
+NOTHING_TO_START_FROM = (
+    "there is nothing to start from: there are no seeds, and no entity of one graph has a name that exactly one entity "
+    "of the other has; give some known links, or names in a common language"
+)
+
+
+class NoStartError(ValueError):
+    """Raised when there is nothing to start from: there are no seeds, and nothing connects the two graphs."""
+
 
 @dataclass(frozen=True, eq=False)
 class Clues:
@@ -21,11 +30,10 @@ class Clues:
         found: What was found, a sentence each, for the user.
 
     Example:
-        >>> import numpy as np
         >>> import stea_fast as sf
-        >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["Marie Curie", "Polonium"])
-        >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["polonium", "Marie Curie"])
-        >>> sf.find_clues(kg1, kg2).anchors.tolist()
+        >>> kg1 = sf.KG([[0, 0, 1]], entity_names=["http://a.org/Marie_Curie", "http://a.org/Polonium"])
+        >>> kg2 = sf.KG([[1, 0, 0]], entity_names=["http://b.org/polonium", "http://b.org/Marie_Curie"])
+        >>> sf.find_clues(sf.make_pair(kg1, kg2, seeds=[])).anchors.tolist()
         [[0, 1], [1, 0]]
     """
 
@@ -44,6 +52,18 @@ class Clues:
         """
         free = ~np.isin(self.anchors[:, 0], seeds[:, 0]) & ~np.isin(self.anchors[:, 1], seeds[:, 1])
         return self.anchors[free]
+
+    def check_start(self, seeds: np.ndarray) -> None:
+        """Make sure that there is something to start from.
+
+        Args:
+            seeds: Known links, int64 [m, 2].
+
+        Raises:
+            NoStartError: There are neither seeds nor anchors; the message says what was looked at, and what helps.
+        """
+        if not len(seeds) and not len(self.anchors):
+            raise NoStartError(f"{NOTHING_TO_START_FROM} ({'; '.join(self.found)})")
 
     def without(self, pairs: np.ndarray) -> Clues:
         """The same clues as if the entities of some pairs had no names.

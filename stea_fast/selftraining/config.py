@@ -26,6 +26,7 @@ class EncoderConfig:
         options: Options of the encoder's class by name, such as `{"num_negatives": 4096}`; none by default.
         first_epochs: The number of epochs of the first training; the default, None, takes the encoder's own number.
         round_epochs: The number of epochs of every later training; the default, None, takes the encoder's own number.
+        device: The torch device that it is trained on, such as "cpu" or "cuda".
 
     Raises:
         ValueError: A number of epochs is negative.
@@ -41,10 +42,13 @@ class EncoderConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     first_epochs: int | None = None
     round_epochs: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise TypeError(f"name must be the name of an encoder, got {type(self.name).__name__}")
+        if not isinstance(self.device, str):
+            raise TypeError(f"device must be the name of a torch device, got {type(self.device).__name__}")
         if not isinstance(self.options, Mapping):
             raise TypeError(f"options must be a dictionary, got {type(self.options).__name__}")
         for name in ("first_epochs", "round_epochs"):
@@ -223,5 +227,6 @@ def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 def settings_of(config: SelfTrainingConfig) -> dict[str, Any]:
     """What a checkpoint compares: as `to_dict`, with options of foreign kinds as text."""
     settings = config.to_dict()
+    del settings["encoder"]["device"]  # a run may continue on another machine
     settings["encoder"]["options"] = {name: repr(value) for name, value in asdict(config.encoder)["options"].items()}
     return settings

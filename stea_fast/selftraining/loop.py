@@ -69,7 +69,7 @@ class SelfTraining:
         seed: The seed of all random numbers; the default, None, takes the preset's.
         clues: What names say, from `find_clues`: their anchors count as seeds, so that no seed is needed, and the
             similarity of names is added to that of the encoder. The default, None, uses graphs and seeds alone.
-        device: The torch device of the encoder, such as "cpu" or "cuda".
+        device: The torch device of the encoder, such as "cpu" or "cuda"; the default, None, takes the preset's.
         checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
@@ -103,14 +103,16 @@ class SelfTraining:
         rounds: int | None = None,
         seed: int | None = None,
         clues: Clues | None = None,
-        device: str = "cpu",
+        device: str | None = None,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callable[[Round], object]] = (),
         progress: bool | None = None,
     ) -> None:
         _check_graphs(pair)
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
-        self.config = configured(preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed)
+        self.config = configured(
+            preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device
+        )
         self.method = self.config.method
         self.names = None if clues is None else clues.names
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
@@ -118,10 +120,10 @@ class SelfTraining:
         self.certain = np.concatenate([pair.train, anchors])
         self.seeds, self.held_out = _split(pair, anchors, self.config.validation, self.config.seed)
         own = encoder is not None and not isinstance(encoder, (str, EncoderConfig))
-        self.encoder: Encoder = encoder if own else self._made(self.config.encoder, device)  # type: ignore[assignment]
+        self.encoder: Encoder = encoder if own else self._made(self.config.encoder)  # type: ignore[assignment]
         # The last round is the encoder's.
         self.start_rounds = min(self.method.start_rounds, self.config.rounds) if isinstance(self.method, Stea) else 0
-        self.starter = self._made(STARTER, "cpu") if self.start_rounds else None
+        self.starter = self._made(STARTER) if self.start_rounds else None
         first_epochs = self.config.encoder.first_epochs
         if first_epochs is None and self.start_rounds and isinstance(self.method, Stea):
             first_epochs = self.method.first_epochs
@@ -134,9 +136,9 @@ class SelfTraining:
                 settings["clues"] = clues.fingerprint
             self.checkpoint = Checkpoint(Path(checkpoint), pair, settings)
 
-    def _made(self, encoder: EncoderConfig, device: str) -> Encoder:
+    def _made(self, encoder: EncoderConfig) -> Encoder:
         graphs = self.pair.kg1, self.pair.kg2
-        return make(encoder.name, *graphs, seed=self.config.seed, device=device, **encoder.options)
+        return make(encoder.name, *graphs, seed=self.config.seed, device=encoder.device, **encoder.options)
 
     def run(self) -> SelfTrainingResult:
         """Train, and self-train until the rounds are over or the pairs settle.

@@ -27,12 +27,14 @@ PRESETS: dict[str, SelfTrainingConfig] = {
 }
 
 
-def preset(name: str) -> SelfTrainingConfig:
+def preset(name: str, *, device: str = "cpu") -> SelfTrainingConfig:
     """Look up the configuration behind the name of a preset, to read it or to change it.
 
     Args:
-        name: "structural" (no encoder: seeds spread over the graphs), "fast" (propagation in 1,024 dimensions, 3 rounds) or "full" (three rounds of propagation, then three of
-            Dual-AMN with 8,192 negatives drawn for every step).
+        name: "structural" (no encoder: seeds spread over the graphs), "fast" (propagation in 1,024 dimensions, 3
+            rounds) or "full" (three rounds of propagation, then three of Dual-AMN with 8,192 negatives drawn for every
+            step).
+        device: The torch device that the encoder is trained on, such as "cpu" or "cuda".
 
     Returns:
         A `SelfTrainingConfig`. Change it by `dataclasses.replace`, and give it to `SelfTraining` or `align` as
@@ -46,7 +48,7 @@ def preset(name: str) -> SelfTrainingConfig:
         >>> sf.preset("fast").rounds
         3
     """
-    return PRESETS[validate.choice(name, "preset", tuple(PRESETS))]
+    return configured(PRESETS[validate.choice(name, "preset", tuple(PRESETS))], device=device)
 
 
 def configured(
@@ -57,6 +59,7 @@ def configured(
     search: SearchConfig | None = None,
     rounds: int | None = None,
     seed: int | None = None,
+    device: str | None = None,
 ) -> SelfTrainingConfig:
     """A preset, by its name or as it is, with some of its parts replaced; None keeps a part.
 
@@ -72,7 +75,7 @@ def configured(
         changes["encoder"] = encoder
     elif isinstance(encoder, str):
         if validate.choice(encoder, "encoder", NAMES) != chosen.encoder.name:
-            changes["encoder"] = EncoderConfig(name=encoder)
+            changes["encoder"] = EncoderConfig(name=encoder, device=chosen.encoder.device)
     elif encoder is not None:
         changes["encoder"] = replace(chosen.encoder, name=type(encoder).__name__, options={})
     if isinstance(method, str):
@@ -81,4 +84,5 @@ def configured(
         changes["method"] = method
     if isinstance(changes["method"], Structural) and encoder is None:
         changes["encoder"] = EncoderConfig(name=absent.NAME)
-    return replace(chosen, **{name: value for name, value in changes.items() if value is not None})
+    made = replace(chosen, **{name: value for name, value in changes.items() if value is not None})
+    return made if device is None else replace(made, encoder=replace(made.encoder, device=device))
