@@ -52,7 +52,14 @@ if TYPE_CHECKING:
     from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
     from stea_fast.selftraining.history import Round, SelfTrainingResult
     from stea_fast.selftraining.loop import SelfTraining
-    from stea_fast.selftraining.methods import MutualNearest, OneToOne, SimilarityThreshold, Stea, Structural, Supervised
+    from stea_fast.selftraining.methods import (
+        MutualNearest,
+        OneToOne,
+        SimilarityThreshold,
+        Stea,
+        Structural,
+        Supervised,
+    )
     from stea_fast.selftraining.presets import preset
     from stea_fast.types import Beliefs, Candidates, Ranking, RefinedRanking, RelationAlignment, TopK
 
@@ -114,9 +121,9 @@ __all__ = [
     "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair", "PairedTest", "Paper",
     "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment",
     "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig",
-    "SelfTrainingResult", "SimilarityThreshold", "Stea", "Structural", "Supervised", "TopK", "Value", "__version__", "add_values",
-    "align", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "find_clues",
-    "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition", "make_pair", "mutual_nearest",
+    "SelfTrainingResult", "SimilarityThreshold", "Stea", "Structural", "Supervised", "TopK", "Value", "__version__",
+    "add_values", "align", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate",
+    "find_clues", "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition", "make_pair", "mutual_nearest",
     "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine",
     "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip

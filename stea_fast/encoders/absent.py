@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stea_fast.encoders.base import Progress
+
 NAME = "none"
 
 
@@ -13,7 +15,7 @@ class NoEncoder:
 
     first_epochs = round_epochs = 0
 
-    def fit(self, pairs: Any, epochs: int) -> None:
+    def fit(self, pairs: Any, epochs: int, *, progress: Progress | None = None) -> None:
         """Learn nothing."""
 
     def embeddings(self) -> tuple[Any, Any]:

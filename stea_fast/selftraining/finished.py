@@ -33,7 +33,8 @@ def pack_result(result: SelfTrainingResult) -> PackedResult:
     """Everything of a result but its history, which a checkpoint has anyway, and its embeddings."""
     arrays: dict[str, Any] = {}
     parts = [result.pairs, result.pair_probs, result.candidates, result.refinement]
-    means = getattr(getattr(result.candidates, "score", None), "means", None)  # of CSLS: with them scores of other pairs can be computed
+    # The means of CSLS: with them scores of other pairs can be computed.
+    means = getattr(getattr(result.candidates, "score", None), "means", None)
     return PackedResult(packed([*parts, means], "part", arrays, LEFT_OUT), arrays)
 
 

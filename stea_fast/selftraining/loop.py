@@ -62,8 +62,9 @@ class SelfTraining:
             preset's.
         preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
         method: How pseudo mappings are found: "stea" (check the guesses against their neighbours), "supervised" (train
-            on the seeds only), "structural" (no encoder at all), one of the paper's baselines "sim_threshold", "one_to_one" and "mutual_nearest", or an
-            object of their classes, such as `sf.Stea(...)`. The default, None, takes the preset's.
+            on the seeds only), "structural" (no encoder at all), one of the paper's baselines "sim_threshold",
+            "one_to_one" and "mutual_nearest", or an object of their classes, such as `sf.Stea(...)`. The default, None,
+            takes the preset's.
         search: How candidates are searched; the default, None, takes the preset's.
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.

@@ -39,8 +39,8 @@ def test_pairs_given_out_exceed_the_threshold_and_are_no_seeds(pair):
 
 
 def test_the_number_of_sweeps_says_how_far_seeds_spread(pair):
-    few = sf.Structural(refinement=replace(STRUCTURAL, sweeps=1))
-    assert len(sf.SelfTraining(pair, method=few).run().pairs) < len(sf.SelfTraining(pair, method="structural").run().pairs)
+    few = sf.SelfTraining(pair, method=sf.Structural(refinement=replace(STRUCTURAL, sweeps=1))).run()
+    assert len(few.pairs) < len(sf.SelfTraining(pair, method="structural").run().pairs)
 
 
 def test_a_finished_run_is_not_repeated(pair, tmp_path):
@@ -64,10 +64,10 @@ def test_the_audit_passes(pair):
     assert "all bits equal" in str(proof)
 
 
-@pytest.mark.parametrize("options", [{"encoder": "propagation", "preset": "structural"}, {"preset": "structural", "method": "stea"}])
+@pytest.mark.parametrize("options", [{"encoder": "propagation"}, {"method": "stea"}])
 def test_an_encoder_and_structure_alone_exclude_each_other(pair, options):
     with pytest.raises(ValueError, match=r"sf\.Structural, and no other method, goes with the encoder 'none'"):
-        sf.SelfTraining(pair, **options)
+        sf.SelfTraining(pair, preset="structural", **options)
 
 
 def test_wrong_options_are_named():
