@@ -42,8 +42,8 @@ from stea_fast.selftraining.config import (
 )
 from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
-from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
 from stea_fast.selftraining.known import NOTHING_KNOWN, check_graphs, split_links, usable_values
+from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
 
