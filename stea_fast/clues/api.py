@@ -119,7 +119,8 @@ def _about_values(links: ValueLinks | None) -> list[str]:
         for i in best.tolist()
         if shared.data[i] >= LEAST_SHARED
     ]
+    similar = len(np.unique(first.entity))
     return [
-        f"{len(np.unique(first.entity)):,} entities of the first graph have a value that is similar to one of the second",
+        f"{similar:,} entities of the first graph have a value that is similar to one of the second",
         *([f"attributes that share values: {', '.join(alike)}"] if alike else []),
     ]

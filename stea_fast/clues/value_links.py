@@ -50,8 +50,8 @@ class ValueSide:
 
     def only(self, kept: np.ndarray) -> ValueSide:
         """Some of the statements, by a mask [m]."""
-        parts = (array[kept] for array in (self.entity, self.attribute, self.value))
-        return ValueSide(*parts, self.texts, self.attribute_names)
+        entity, attribute, value = (array[kept] for array in (self.entity, self.attribute, self.value))
+        return ValueSide(entity, attribute, value, self.texts, self.attribute_names)
 
 
 @dataclass(frozen=True, eq=False)

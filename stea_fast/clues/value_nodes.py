@@ -116,9 +116,13 @@ def _beliefs(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray, size: i
 
 
 def attribute_affinity(links: ValueLinks, weights: np.ndarray) -> csr_array:
-    """float32 [A1, A2]: c²/((n(a) + 1)·(n(a') + 1)), c the weight of the values where attributes meet, n their values."""
+    """float32 [A1, A2]: c²/((n(a) + 1)·(n(a') + 1)), with c the weight of the values at which two attributes meet.
+
+    n counts the values of an attribute that are like any of the other graph.
+    """
     occurring = [_occurring(side) for side in links.sides]
-    alike = csr_array(coo_array((weights, tuple(links.pairs.T)), shape=[side.shape[0] for side in occurring]))
+    one, two = links.pairs.T
+    alike = csr_array(coo_array((weights, (one, two)), shape=(occurring[0].shape[0], occurring[1].shape[0])))
     together = csr_array(occurring[0].T @ alike @ occurring[1])
     totals = [np.asarray(side.sum(axis=0)).ravel() + 1.0 for side in occurring]
     total1, total2 = totals[0][rows_of(together.indptr)], totals[1][together.indices]
@@ -128,20 +132,16 @@ def attribute_affinity(links: ValueLinks, weights: np.ndarray) -> csr_array:
 
 def _of_relations(attributes: csr_array, first: GraphWithValues, second: GraphWithValues) -> csr_array:
     """The affinity of attributes and of their inverses where these stand among directed relations, [2R1, 2R2]."""
-    rows, columns = (
-        first.plain.num_relations + rows_of(attributes.indptr),
-        second.plain.num_relations + attributes.indices,
-    )
-    places = (
-        np.concatenate([rows, rows + first.num_relations]),
-        np.concatenate([columns, columns + second.num_relations]),
-    )
+    rows = first.plain.num_relations + rows_of(attributes.indptr)
+    columns = second.plain.num_relations + attributes.indices
+    rows = np.concatenate([rows, rows + first.num_relations])
+    columns = np.concatenate([columns, columns + second.num_relations])
     shape = 2 * first.num_relations, 2 * second.num_relations
-    return csr_array(coo_array((np.tile(attributes.data, 2), places), shape=shape))
+    return csr_array(coo_array((np.tile(attributes.data, 2), (rows, columns)), shape=shape))
 
 
 def _occurring(side: ValueSide) -> csr_array:
     """float64 [values, attributes]: 1 where a value occurs with an attribute."""
-    pairs = np.unique(np.stack([side.value, side.attribute]), axis=1)
+    value, attribute = np.unique(np.stack([side.value, side.attribute]), axis=1)
     shape = len(side.texts), len(side.attribute_names)
-    return csr_array(coo_array((np.ones(pairs.shape[1]), tuple(pairs)), shape=shape))
+    return csr_array(coo_array((np.ones(len(value)), (value, attribute)), shape=shape))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from stea_fast._util import validate
@@ -63,12 +62,12 @@ class Refinement:
     _beliefs: Beliefs = field(repr=False)
     _witnesses: str = field(repr=False)
 
-    @cached_property
+    @property
     def relations(self) -> RelationAlignment:
         """The relation alignment that the evidence was computed with."""
         return self._around.relations(self._alignment)
 
-    @cached_property
+    @property
     def attributes(self) -> RelationAlignment | None:
         """The alignment of attributes, which comes out as that of relations does; None where no values were used."""
         return self._around.attributes(self._alignment)

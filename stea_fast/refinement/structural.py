@@ -25,7 +25,7 @@ def refine_by_structure(
     seeds: np.ndarray,
     *,
     k: int,
-    sweeps: int = STRUCTURAL.sweeps,
+    method: Joint = STRUCTURAL,
     names: NameScores | None = None,
     values: ValueNodes | None = None,
 ) -> Refinement:
@@ -35,14 +35,13 @@ def refine_by_structure(
         kg1, kg2: the graphs.
         seeds: int64 [m, 2], what is taken for certain.
         k: how many candidates the rankings hold.
-        sweeps: the largest number of sweeps.
+        method: how the pairs are refined.
         names: how alike names are; None leaves them out.
         values: values as nodes of the graphs; None leaves them out.
     """
     candidates = _no_candidates(kg1, kg2, k) if names is None else names.candidates(k)
-    method = replace(STRUCTURAL, sweeps=sweeps, beta=STRUCTURAL.beta if names is None else NAME_BETA)
     problem = problem_of(candidates, kg1, kg2, seeds, (), None, Execution())
-    return refined(replace(problem, values=values), method)
+    return refined(replace(problem, values=values), method if names is None else replace(method, beta=NAME_BETA))
 
 
 def _no_candidates(kg1: KG, kg2: KG, k: int) -> Candidates:
