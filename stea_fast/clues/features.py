@@ -36,8 +36,8 @@ def feature_scores(features: Features, shape: tuple[int, int], k: int, n_threads
     rows, columns = np.divmod(cosines.keys, shape[1])
     floors = [np.asarray(side.scores)[:, -1].astype(np.float64) for side in (found.forward, found.backward)]
     scores = cosines.scores - (floors[0][rows] + floors[1][columns]) / 2
-    present = first.any(axis=1)[rows] & second.any(axis=1)[columns]
-    kept = present & (scores > 0)
+    is_zero = [np.flatnonzero(~side.any(axis=1)) for side in (first, second)]
+    kept = (scores > 0) & ~np.isin(rows, is_zero[0]) & ~np.isin(columns, is_zero[1])
     return NameScores(cosines.keys[kept], scores[kept].astype(np.float32), shape)
 
 
