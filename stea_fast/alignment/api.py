@@ -34,7 +34,7 @@ from stea_fast.formats.links import write_link_rows
 from stea_fast.formats.relations import write_relation_rows
 from stea_fast.selftraining.config import SelfTrainingConfig
 from stea_fast.selftraining.history import Round, SelfTrainingResult
-from stea_fast.selftraining.methods import Stea
+from stea_fast.selftraining.methods import Stea, Structural
 from stea_fast.selftraining.presets import configured
 from stea_fast.types import HasScores
 
@@ -187,7 +187,8 @@ def align(
     Args:
         pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. Where names connect the graphs there
             need not be any seeds.
-        preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea`; see `preset`.
+        preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea` or
+            `sf.Structural`; see `preset`.
         rounds: The number of rounds of self-training; the default, None, takes the preset's.
         min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has
             no counterpart.
@@ -227,8 +228,8 @@ def align(
     if precision is not None:
         validate.number(precision, "precision", minimum=0.0, maximum=1.0)
     config = configured(preset, rounds=rounds, seed=seed)
-    if not isinstance(config.method, Stea):
-        raise ValueError(f"align needs probabilities, which only sf.Stea gives; got {config.method!r}")
+    if not isinstance(config.method, (Stea, Structural)):
+        raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")
     known = _known(pair, clues)
     calibration = _resolved(calibration, pair)
     runs = Runs(

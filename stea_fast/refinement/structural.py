@@ -24,7 +24,7 @@ def refine_by_structure(
     seeds: np.ndarray,
     *,
     k: int,
-    sweeps: int = STRUCTURAL.sweeps,
+    method: Joint = STRUCTURAL,
     names: NameScores | None = None,
 ) -> Refinement:
     """Spread seeds over both graphs: matched neighbours propose pairs, and no encoder has a say.
@@ -33,13 +33,12 @@ def refine_by_structure(
         kg1, kg2: the graphs.
         seeds: int64 [m, 2], what is taken for certain.
         k: how many candidates the rankings hold.
-        sweeps: the largest number of sweeps.
+        method: how the pairs are refined.
         names: how alike names are; None leaves them out.
     """
     if names is None:
-        return refine(_no_candidates(kg1, kg2, k), kg1, kg2, seeds=seeds, method=replace(STRUCTURAL, sweeps=sweeps))
-    method = replace(STRUCTURAL, sweeps=sweeps, beta=NAME_BETA)
-    return refine(names.candidates(k), kg1, kg2, seeds=seeds, method=method)
+        return refine(_no_candidates(kg1, kg2, k), kg1, kg2, seeds=seeds, method=method)
+    return refine(names.candidates(k), kg1, kg2, seeds=seeds, method=replace(method, beta=NAME_BETA))
 
 
 def _no_candidates(kg1: KG, kg2: KG, k: int) -> Candidates:

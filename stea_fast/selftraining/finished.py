@@ -33,7 +33,8 @@ def pack_result(result: SelfTrainingResult) -> PackedResult:
     """Everything of a result but its history, which a checkpoint has anyway, and its embeddings."""
     arrays: dict[str, Any] = {}
     parts = [result.pairs, result.pair_probs, result.candidates, result.refinement]
-    means = getattr(result.candidates.score, "means", None)  # of CSLS: with them scores of other pairs can be computed
+    # The means of CSLS: with them scores of other pairs can be computed.
+    means = getattr(getattr(result.candidates, "score", None), "means", None)
     return PackedResult(packed([*parts, means], "part", arrays, LEFT_OUT), arrays)
 
 
@@ -44,6 +45,8 @@ def unpack_result(held: PackedResult, history: list[Round], encoder: Encoder, pa
     score = _Scores(embeddings, unpacked(means, held.arrays, {}))
     left_out = {"score": score, "_kgs": (pair.kg1, pair.kg2)}
     pairs, probs, candidates, refinement = unpacked(parts, held.arrays, left_out)
+    if candidates is None:
+        embeddings = None
     return SelfTrainingResult(tuple(history), pairs, probs, candidates, refinement, embeddings)
 
 

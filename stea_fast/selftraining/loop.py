@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from stea_fast.encoders.checked import checked_embeddings, epochs_of, train
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refine
+from stea_fast.refinement.selection import select
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.search.topk import topk
@@ -39,7 +42,7 @@ from stea_fast.selftraining.config import (
 )
 from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
-from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
+from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
 
@@ -57,10 +60,11 @@ class SelfTraining:
         encoder: A name ("propagation", "dual_amn", "rrea", "alinet" or "gcn_align"), an `sf.EncoderConfig`, or an
             object of your own with the members of `stea_fast.encoders.base.Encoder`. The default, None, takes the
             preset's.
-        preset: "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
+        preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
         method: How pseudo mappings are found: "stea" (check the guesses against their neighbours), "supervised" (train
-            on the seeds only), one of the paper's baselines "sim_threshold", "one_to_one" and "mutual_nearest", or an
-            object of their classes, such as `sf.Stea(...)`. The default, None, takes the preset's.
+            on the seeds only), "structural" (no encoder at all), one of the paper's baselines "sim_threshold",
+            "one_to_one" and "mutual_nearest", or an object of their classes, such as `sf.Stea(...)`. The default, None,
+            takes the preset's.
         search: How candidates are searched; the default, None, takes the preset's.
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.
@@ -155,16 +159,14 @@ class SelfTraining:
         if self.checkpoint is None or not self.checkpoint.exists():
             if self.names is not None and isinstance(self.method, Stea):
                 state.pairs = self._first_pairs(self.method)
-            self._train(state, np.concatenate([self.seeds, state.pairs]))
+            if not isinstance(self.method, Structural):
+                self._train(state, np.concatenate([self.seeds, state.pairs]))
         elif (finished := self._resume(state)) is not None:
             return finished
         while True:
             number = len(state.history)
-            last = isinstance(self.method, Supervised) or number >= self.config.rounds
-            with state.stage("topk"):
-                embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
-                self._save(state)  # not before: a state without usable embeddings must not replace the last good one
-                candidates = self._search(embeddings)
+            last = isinstance(self.method, (Supervised, Structural)) or number >= self.config.rounds
+            embeddings, candidates = self._guesses(state, number)
             with state.stage("select"):
                 refinement, pairs, probs = self._select(candidates, state.pairs, number, last)
                 settled = not last and number > self.start_rounds
@@ -198,6 +200,15 @@ class SelfTraining:
         with state.stage("train"):
             train(self._encoder(number), pairs, epochs, self.progress)
 
+    def _guesses(self, state: State, number: int) -> tuple[Any, TopK | None]:
+        """The embeddings of a round, and the candidates among them; neither where there is no encoder."""
+        if isinstance(self.method, Structural):
+            return None, None
+        with state.stage("topk"):
+            embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
+            self._save(state)  # not before: a state without usable embeddings must not replace the last good one
+            return embeddings, self._search(embeddings)
+
     def _search(self, embeddings: tuple[Array, Array]) -> TopK:
         search = self.config.search
         # With held-out seeds β is fitted to them, after the search.
@@ -226,9 +237,12 @@ class SelfTraining:
         return None
 
     def _select(
-        self, candidates: TopK, previous: np.ndarray, number: int, last: bool
+        self, candidates: TopK | None, previous: np.ndarray, number: int, last: bool
     ) -> tuple[Refinement | None, np.ndarray, np.ndarray]:
         """The refinement, if there is one, and the selected pairs with their probability or score."""
+        if isinstance(self.method, Structural):
+            return self._spread(self.method)
+        assert candidates is not None, "an encoder has candidates"
         if isinstance(self.method, Stea):
             return self._refined(self.method, candidates, previous, number, last)
         return None, *self.method.select_pairs(candidates, previous, self.certain)
@@ -250,13 +264,28 @@ class SelfTraining:
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
         if structural is not None and not last:
             pairs, probs = agreed_pairs(pairs, probs, structural, previous)
-        if last and out.forward.support is not None:
+        return out, *(self._given_out(out, pairs, probs, threshold) if last else (pairs, probs))
+
+    def _spread(self, method: Structural) -> tuple[Refinement, np.ndarray, np.ndarray]:
+        """What seeds and anchors come to by structure alone, and the pairs that are likely enough."""
+        out = refine_by_structure(
+            self.pair.kg1, self.pair.kg2, self.certain, k=self.config.search.k, method=method.refinement,
+            names=self.names,
+        )  # fmt: skip
+        pairs, probs = select(method.select, out.forward, out.backward, method.threshold, self.certain)
+        return out, *self._given_out(out, pairs, probs, method.threshold)
+
+    def _given_out(
+        self, out: Refinement, pairs: np.ndarray, probs: np.ndarray, threshold: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of the last pairs those that stand out by themselves, and the anchors, which are results, not knowledge."""
+        if out.forward.support is not None:
             kept = _supported(out, pairs, threshold)
             pairs, probs = pairs[kept], probs[kept]
-        if last:  # anchors are results, not knowledge
-            pairs = np.concatenate([self.anchors, pairs])
-            probs = np.concatenate([np.ones(len(self.anchors), dtype=probs.dtype), probs])
-        return out, pairs, probs
+        return (
+            np.concatenate([self.anchors, pairs]),
+            np.concatenate([np.ones(len(self.anchors), dtype=probs.dtype), probs]),
+        )
 
     def _first_pairs(self, method: Stea) -> np.ndarray:
         """Pairs to train on beside the seeds before there is an encoder: what names and structure agree on."""
@@ -269,9 +298,9 @@ class SelfTraining:
         """What seeds and the pairs of the round before come to without the encoder."""
         seeds = np.concatenate([self.certain, known])
         # Pairs that are spread over the graphs already have a short way to go.
-        sweeps = KNOWN_SWEEPS if len(known) else STRUCTURAL.sweeps
+        method = replace(STRUCTURAL, sweeps=KNOWN_SWEEPS) if len(known) else STRUCTURAL
         graphs = self.pair.kg1, self.pair.kg2
-        return refine_by_structure(*graphs, seeds, k=self.config.search.k, sweeps=sweeps, names=self.names)
+        return refine_by_structure(*graphs, seeds, k=self.config.search.k, method=method, names=self.names)
 
 
 def _check_graphs(pair: Pair) -> None:

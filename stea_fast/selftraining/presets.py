@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from stea_fast._util import validate
-from stea_fast.encoders import NAMES
+from stea_fast.encoders import NAMES, absent
 from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
-from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, method_named
+from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, method_named
 
 # An eighth of the original relation dimensions: an eighth of the time of the search, most of the quality.
 STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
@@ -16,6 +16,7 @@ STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
 AGREEING = Stea(two_views=True)
 
 PRESETS: dict[str, SelfTrainingConfig] = {
+    "structural": SelfTrainingConfig(encoder=EncoderConfig(name=absent.NAME), method=Structural(), rounds=0),
     "fast": SelfTrainingConfig(encoder=STARTER, method=AGREEING, rounds=3),
     "full": SelfTrainingConfig(
         # A fifth of DBP15K's entities as negatives: a cheaper step, the same Hit@1 at 1 % seeds (bench/NOTES.md).
@@ -30,8 +31,9 @@ def preset(name: str, *, device: str = "cpu") -> SelfTrainingConfig:
     """Look up the configuration behind the name of a preset, to read it or to change it.
 
     Args:
-        name: "fast" (propagation in 1,024 dimensions, 3 rounds) or "full" (three rounds of propagation, then three of
-            Dual-AMN with 8,192 negatives drawn for every step).
+        name: "structural" (no encoder: seeds spread over the graphs), "fast" (propagation in 1,024 dimensions, 3
+            rounds) or "full" (three rounds of propagation, then three of Dual-AMN with 8,192 negatives drawn for every
+            step).
         device: The torch device that the encoder is trained on, such as "cpu" or "cuda".
 
     Returns:
@@ -80,5 +82,7 @@ def configured(
         changes["method"] = chosen.method if method == chosen.method.name else method_named(method)
     else:
         changes["method"] = method
+    if isinstance(changes["method"], Structural) and encoder is None:
+        changes["encoder"] = EncoderConfig(name=absent.NAME)
     made = replace(chosen, **{name: value for name, value in changes.items() if value is not None})
     return made if device is None else replace(made, encoder=replace(made.encoder, device=device))

@@ -48,7 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fold", type=int, metavar="N", help="of a folder: its published split, or fold N of OpenEA")
     inputs.add_output_options(parser)
     group = parser.add_argument_group("method")
-    group.add_argument("--preset", choices=tuple(PRESETS), default="fast", help="fast (no training) or full (Dual-AMN)")
+    group.add_argument(
+        "--preset",
+        choices=tuple(PRESETS),
+        default="fast",
+        help="structural (no encoder), fast (no training) or full (Dual-AMN)",
+    )
     group.add_argument("--rounds", type=int, help="rounds of self-training (default: the preset's)")
     group.add_argument(
         "--calibration", choices=CALIBRATIONS, default="auto", help="of the probabilities (default: auto)"
