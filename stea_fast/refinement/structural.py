@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from stea_fast.clues.name_scores import NameScores
+from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
-from stea_fast.refinement.api import Refinement, refine
+from stea_fast.refinement.api import Refinement, refined
 from stea_fast.refinement.config import Joint
+from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.types import Candidates, Ranking
 
 # Evidence stands alone here: it weighs more, one witness is not trusted fully, and damping keeps rivals from swinging.
@@ -26,6 +28,7 @@ def refine_by_structure(
     k: int,
     method: Joint = STRUCTURAL,
     names: NameScores | None = None,
+    values: ValueNodes | None = None,
 ) -> Refinement:
     """Spread seeds over both graphs: matched neighbours propose pairs, and no encoder has a say.
 
@@ -35,10 +38,11 @@ def refine_by_structure(
         k: how many candidates the rankings hold.
         method: how the pairs are refined.
         names: how alike names are; None leaves them out.
+        values: values as nodes of the graphs; None leaves them out.
     """
-    if names is None:
-        return refine(_no_candidates(kg1, kg2, k), kg1, kg2, seeds=seeds, method=method)
-    return refine(names.candidates(k), kg1, kg2, seeds=seeds, method=replace(method, beta=NAME_BETA))
+    candidates = _no_candidates(kg1, kg2, k) if names is None else names.candidates(k)
+    problem = problem_of(candidates, kg1, kg2, seeds, (), None, Execution())
+    return refined(replace(problem, values=values), method if names is None else replace(method, beta=NAME_BETA))
 
 
 def _no_candidates(kg1: KG, kg2: KG, k: int) -> Candidates:

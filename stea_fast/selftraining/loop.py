@@ -18,15 +18,15 @@ import numpy as np
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import names_nearest
 from stea_fast.clues.name_scores import with_names
-from stea_fast.clues.types import Clues
-from stea_fast.data.id_space import check_separate
+from stea_fast.clues.types import Clues, NoStartError
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
 from stea_fast.encoders.checked import checked_embeddings, epochs_of, train
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
-from stea_fast.refinement.api import Refinement, refine
+from stea_fast.refinement.api import Refinement, refined
+from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.selection import select
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
@@ -42,6 +42,7 @@ from stea_fast.selftraining.config import (
 )
 from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
+from stea_fast.selftraining.known import NOTHING_KNOWN, check_graphs, split_links, usable_values
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
@@ -68,8 +69,9 @@ class SelfTraining:
         search: How candidates are searched; the default, None, takes the preset's.
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.
-        clues: What names say, from `find_clues`: their anchors count as seeds, so that no seed is needed, and the
-            similarity of names is added to that of the encoder. The default, None, uses graphs and seeds alone.
+        clues: What names and values say, from `find_clues`: pairs by equal names count as seeds, so that no seed is
+            needed, the similarity of names is added to that of the encoder, and equal values are evidence as neighbours
+            are. The default, None, uses graphs and seeds alone.
         device: The torch device of the encoder, such as "cpu" or "cuda"; the default, None, takes the preset's.
         checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
@@ -109,17 +111,20 @@ class SelfTraining:
         callbacks: Sequence[Callable[[Round], object]] = (),
         progress: bool | None = None,
     ) -> None:
-        _check_graphs(pair)
+        check_graphs(pair)
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
         self.config = configured(
             preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device
         )
         self.method = self.config.method
         self.names = None if clues is None else clues.names
+        self.values = usable_values(pair, clues, self.method)
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
         self.anchors = anchors
         self.certain = np.concatenate([pair.train, anchors])
-        self.seeds, self.held_out = _split(pair, anchors, self.config.validation, self.config.seed)
+        if not len(self.certain) and self.values is None:
+            raise ValueError(NOTHING_KNOWN)
+        self.seeds, self.held_out = split_links(pair, anchors, self.config.validation, self.config.seed)
         own = encoder is not None and not isinstance(encoder, (str, EncoderConfig))
         self.encoder: Encoder = encoder if own else self._made(self.config.encoder)  # type: ignore[assignment]
         # The last round is the encoder's.
@@ -157,7 +162,7 @@ class SelfTraining:
     def _run(self) -> SelfTrainingResult:
         state = State(Monitor(self.pair))
         if self.checkpoint is None or not self.checkpoint.exists():
-            if self.names is not None and isinstance(self.method, Stea):
+            if (self.names is not None or self.values is not None) and isinstance(self.method, Stea):
                 state.pairs = self._first_pairs(self.method)
             if not isinstance(self.method, Structural):
                 self._train(state, np.concatenate([self.seeds, state.pairs]))
@@ -232,7 +237,7 @@ class SelfTraining:
         state.history = [Round(**record) for record in saved.history]
         if saved.result is not None:
             checkpoint_logger.info("the run in %s is finished: nothing of it is repeated", self.checkpoint.folder)
-            return unpack_result(saved.result, state.history, encoder, self.pair)
+            return unpack_result(saved.result, state.history, encoder, self.pair, self.values)
         checkpoint_logger.info("continuing in round %d from %s", len(state.history), self.checkpoint.folder)
         return None
 
@@ -253,11 +258,11 @@ class SelfTraining:
         threshold = method.plan.threshold(number, last=last) if method.threshold is None else method.threshold
         if self.names is not None:
             candidates = with_names(candidates, self.names, self.config.search.k)
-        out = refine(
-            candidates, self.pair.kg1, self.pair.kg2, seeds=self.certain, holdout=self.held_out,
-            relations=oracle_relations(self.pair) if self._reads_test_links else None,
-            method=method.plan.method(number, last=last), select=method.select, threshold=threshold,
-        )  # fmt: skip
+        relations = oracle_relations(self.pair) if self._reads_test_links else None
+        graphs = self.pair.kg1, self.pair.kg2
+        problem = problem_of(candidates, *graphs, self.certain, self.held_out, relations, Execution())
+        step = method.plan.method(number, last=last)
+        out = refined(replace(problem, values=self.values), step, method.select, threshold)
         structural = self._structural_view(previous) if method.two_views else None
         if structural is not None and last:
             out = mean_of_views(out, structural, seeds=self.certain, strategy=method.select, threshold=threshold)
@@ -270,7 +275,7 @@ class SelfTraining:
         """What seeds and anchors come to by structure alone, and the pairs that are likely enough."""
         out = refine_by_structure(
             self.pair.kg1, self.pair.kg2, self.certain, k=self.config.search.k, method=method.refinement,
-            names=self.names,
+            names=self.names, values=self.values,
         )  # fmt: skip
         pairs, probs = select(method.select, out.forward, out.backward, method.threshold, self.certain)
         return out, *self._given_out(out, pairs, probs, method.threshold)
@@ -288,10 +293,12 @@ class SelfTraining:
         )
 
     def _first_pairs(self, method: Stea) -> np.ndarray:
-        """Pairs to train on beside the seeds before there is an encoder: what names and structure agree on."""
+        """Pairs to train on beside the seeds before there is an encoder: what names, values and structure agree on."""
         found = self._structural_view(np.zeros((0, 2), dtype=np.int64))
         threshold = method.plan.threshold(0, last=False) if method.threshold is None else method.threshold
         sure = to_numpy(found.pair_probs, "pair_probs") > (threshold or 0.0)
+        if not sure.any() and not len(self.certain):
+            raise NoStartError("there is nothing to start from: the values that are alike lead to no pair of entities")
         return to_numpy(found.pairs, "pairs")[sure]
 
     def _structural_view(self, known: np.ndarray) -> Refinement:
@@ -300,26 +307,9 @@ class SelfTraining:
         # Pairs that are spread over the graphs already have a short way to go.
         method = replace(STRUCTURAL, sweeps=KNOWN_SWEEPS) if len(known) else STRUCTURAL
         graphs = self.pair.kg1, self.pair.kg2
-        return refine_by_structure(*graphs, seeds, k=self.config.search.k, method=method, names=self.names)
-
-
-def _check_graphs(pair: Pair) -> None:
-    for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
-        if graph.num_triples == 0:
-            raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
-    check_separate(pair.kg1, pair.kg2, pair.train)
-
-
-def _split(pair: Pair, anchors: np.ndarray, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Seeds and anchors to train on, and seeds held out for calibration."""
-    if len(pair.train) + len(anchors) == 0:
-        raise ValueError(
-            "pair.train is empty, and there are no clues: self-training needs a seed, or names that both graphs share"
+        return refine_by_structure(
+            *graphs, seeds, k=self.config.search.k, method=method, names=self.names, values=self.values
         )
-    count = int(validation * len(pair.train))
-    order = np.random.default_rng(seed).permutation(len(pair.train))
-    held_out = np.concatenate([pair.train[np.sort(order[:count])], pair.valid])
-    return np.concatenate([pair.train[np.sort(order[count:])], anchors]), held_out
 
 
 def _supported(out: Refinement, pairs: np.ndarray, threshold: float | None) -> np.ndarray:

@@ -269,11 +269,13 @@ def test_an_explicit_schedule_reaches_the_refinement(monkeypatch):
 
     seen = []
 
-    def spied(*args, **options):
-        seen.append((options["method"], options["threshold"]))
-        return sf.refine(*args, **options)
+    refined = loop.refined
 
-    monkeypatch.setattr(loop, "refine", spied)
+    def spied(problem, method, select, threshold):
+        seen.append((method, threshold))
+        return refined(problem, method, select, threshold)
+
+    monkeypatch.setattr(loop, "refined", spied)
     schedule = sf.Schedule(
         evidence_weights=(3.0, 2.0), thresholds=(0.1, 0.95), final_weight=7.0, final_threshold=0.25, sweeps=2
     )
