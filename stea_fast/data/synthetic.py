@@ -175,14 +175,15 @@ def synthetic_pair(
     """
     n = validate.count(num_entities, "num_entities", minimum=10)
     seed = splits.check_seed(seed, "seed")
-    given = num_relations, mean_degree, overlap, edge_noise
     usual = PROFILES[validate.choice(profile, "profile", tuple(PROFILES))]
-    chosen = (one if one is not None else other for one, other in zip(given, usual[:4], strict=True))
-    num_relations, mean_degree, overlap, edge_noise = chosen
+    num_relations = usual.num_relations if num_relations is None else num_relations
     num_relations = validate.count(num_relations, "num_relations", minimum=1)
-    num_facts = round(n * validate.number(mean_degree, "mean_degree", minimum=1.0))
-    num_shared = max(1, round(n * validate.number(overlap, "overlap", minimum=0.0, maximum=1.0)))
-    noise = validate.number(edge_noise, "edge_noise", minimum=0.0, maximum=1.0)
+    degree = usual.mean_degree if mean_degree is None else mean_degree
+    num_facts = round(n * validate.number(degree, "mean_degree", minimum=1.0))
+    shared_part = usual.overlap if overlap is None else overlap
+    num_shared = max(1, round(n * validate.number(shared_part, "overlap", minimum=0.0, maximum=1.0)))
+    noise = usual.edge_noise if edge_noise is None else edge_noise
+    noise = validate.number(noise, "edge_noise", minimum=0.0, maximum=1.0)
     fraction = splits.check_seed_fraction(seed_fraction)
 
     rng = np.random.default_rng([seed, 1])  # not the stream that splits the links
