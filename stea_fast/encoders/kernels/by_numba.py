@@ -13,8 +13,8 @@ from stea_fast.encoders.kernels.layers import Edges, Layer, LayerGradient
 LEAST = 20.0  # entries below e⁻²⁰ of the largest of their row count as zero: all N together less than 1e-4 of it
 
 
-def takes_bfloat16() -> bool:
-    """No: NumPy, and so Numba, knows no bfloat16."""
+def multiplies_bytes() -> bool:
+    """No: there is no `byte_negatives` here."""
     return False
 
 
