@@ -140,7 +140,7 @@ def test_a_wrong_candidate_has_fewer_supporters(chain):
 
 
 def test_align_refuses_a_method_that_gives_no_probabilities():
-    with pytest.raises(ValueError, match=r"which only sf\.Stea gives; got Supervised\(\)"):
+    with pytest.raises(ValueError, match=r"which only sf\.Stea and sf\.Structural give; got Supervised\(\)"):
         sf.align(sf.synthetic_pair(60), preset=sf.SelfTrainingConfig(method=sf.Supervised()))
 
 
