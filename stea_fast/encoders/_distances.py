@@ -9,6 +9,7 @@ import torch
 from scipy.sparse import coo_array
 
 from stea_fast.encoders import kernels
+from stea_fast.encoders.kernels.layers import CsrArrays
 
 PAIRS = 4096  # whose difference vectors are made at a time
 
@@ -47,7 +48,7 @@ class _SquaredDistances(torch.autograd.Function):
         return out, None
 
 
-def _laplacian(pairs: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _laplacian(pairs: np.ndarray, weights: np.ndarray, size: int) -> CsrArrays:
     """CSR of Σ w (e_l − e_r)(e_l − e_r)ᵀ over the pairs that have a weight."""
     there = weights != 0
     (left, right), w = pairs[there].T, weights[there]

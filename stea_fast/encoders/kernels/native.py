@@ -7,7 +7,7 @@ import torch
 
 import stea_fast._core as _core
 from stea_fast._backends.native import int8_tier, tier
-from stea_fast.encoders.kernels.layers import Edges, Layer, LayerGradient
+from stea_fast.encoders.kernels.layers import CsrArrays, Edges, Layer, LayerGradient
 
 
 def multiplies_bytes() -> bool:
@@ -15,9 +15,7 @@ def multiplies_bytes() -> bool:
     return int8_tier() is not None
 
 
-def sparse_rows(
-    entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int
-) -> None:
+def sparse_rows(entries: CsrArrays, x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int) -> None:
     """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i; in `width` columns from the given ones on."""
     _core.sparse_rows(*entries, x, out, x_start, out_start, width, torch.get_num_threads(), tier())
 
