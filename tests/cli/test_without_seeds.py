@@ -83,7 +83,7 @@ def test_features_come_from_files(capsys, suffix):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"suffix": ".npy", "ids": False}, "does not say of which entities its rows are"),
+    ({"suffix": ".npy", "ids": False}, "says nothing of which entity a row is"),
     ({"suffix": ".npy", "rows": 20}, "holds 20 rows, and there are 33 ids"),
     ({"suffix": ".safetensors", "rows": 40}, "holds 40 rows, and there are 33 ids"),
     ({"suffix": ".npy", "poison": True}, "holds NaN or infinite values"),
