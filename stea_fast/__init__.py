@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stea_fast.alignment.decoding import Links, decode, sinkhorn
     from stea_fast.alignment.link_table import LinkTable
     from stea_fast.clues.api import find_clues
-    from stea_fast.clues.types import Clues
+    from stea_fast.clues.types import Clues, NoStartError
     from stea_fast.data.attributes import Attributes
     from stea_fast.data.dataset_folders import load_pair
     from stea_fast.data.files import make_pair, read_graph, read_links, read_pair
@@ -52,7 +52,14 @@ if TYPE_CHECKING:
     from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
     from stea_fast.selftraining.history import Round, SelfTrainingResult
     from stea_fast.selftraining.loop import SelfTraining
-    from stea_fast.selftraining.methods import MutualNearest, OneToOne, SimilarityThreshold, Stea, Supervised
+    from stea_fast.selftraining.methods import (
+        MutualNearest,
+        OneToOne,
+        SimilarityThreshold,
+        Stea,
+        Structural,
+        Supervised,
+    )
     from stea_fast.selftraining.presets import preset
     from stea_fast.types import Beliefs, Candidates, Ranking, RefinedRanking, RelationAlignment, TopK
 
@@ -66,7 +73,7 @@ _NAMES_BY_MODULE = {
     "alignment.decoding": ("Links", "decode", "sinkhorn"),
     "alignment.link_table": ("LinkTable",),
     "clues.api": ("find_clues",),
-    "clues.types": ("Clues",),
+    "clues.types": ("Clues", "NoStartError"),
     "data.attributes": ("Attributes",),
     "data.dataset_folders": ("load_pair",),
     "data.files": ("make_pair", "read_graph", "read_links", "read_pair"),
@@ -101,7 +108,7 @@ _NAMES_BY_MODULE = {
     "selftraining.config": ("EncoderConfig", "SearchConfig", "SelfTrainingConfig"),
     "selftraining.history": ("Round", "SelfTrainingResult"),
     "selftraining.loop": ("SelfTraining",),
-    "selftraining.methods": ("MutualNearest", "OneToOne", "SimilarityThreshold", "Stea", "Supervised"),
+    "selftraining.methods": ("MutualNearest", "OneToOne", "SimilarityThreshold", "Stea", "Structural", "Supervised"),
     "selftraining.presets": ("preset",),
     "types": ("Beliefs", "Candidates", "Ranking", "RefinedRanking", "RelationAlignment", "TopK"),
 }
@@ -110,15 +117,15 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs",
-    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint", "Labels",
-    "LinkTable", "Links", "Metrics", "MutualNearest", "OneToOne", "Pair", "PairedTest", "Paper",
-    "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner", "RelationAlignment",
-    "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining", "SelfTrainingConfig",
-    "SelfTrainingResult", "SimilarityThreshold", "Stea", "Supervised", "TopK", "Value", "__version__", "add_values",
-    "align", "align_relations", "audit", "backends", "calibration_error", "decode", "evaluate", "find_clues",
-    "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition", "make_pair", "mutual_nearest",
-    "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair", "refine",
-    "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
+    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint",
+    "Labels", "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair", "PairedTest",
+    "Paper", "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner",
+    "RelationAlignment", "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining",
+    "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea", "Structural", "Supervised", "TopK",
+    "Value", "__version__", "add_values", "align", "align_relations", "audit", "backends", "calibration_error",
+    "decode", "evaluate", "find_clues", "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition",
+    "make_pair", "mutual_nearest", "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair",
+    "refine", "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
 ]  # fmt: skip
 
 

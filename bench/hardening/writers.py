@@ -16,11 +16,11 @@ import numpy as np
 
 import stea_fast as sf
 from bench.paper import store
+from stea_fast._util.name_table import NameTable
 from stea_fast.formats.links import read_link_rows, write_link_rows
 from stea_fast.formats.relations import write_relation_rows
 from stea_fast.formats.result_rows import LinkRow, RelationRow
 from stea_fast.formats.triples import FORMATS, Problems, TripleTable, read_triples, write_triples
-from stea_fast.name_table import NameTable
 from stea_fast.selftraining.checkpoint import Checkpoint
 
 LINK_FILES = ("links.tsv", "links.csv.gz", "links.jsonl", "links.parquet", "links.arrow", "links.nt", "links.sssom.tsv")

@@ -1,10 +1,11 @@
 """The prior of the link model: what separates right links from wrong ones, by hidden seeds of several pairs.
 
     python -m bench.tuning.fit_calibration_prior collect --pair dbp15k_ja_en [--split 7] [--seeds 150] [--preset fast]
+                                                         [--hidden 750] [--absent 150]
     python -m bench.tuning.fit_calibration_prior fit [--without dbp15k_zh_en] [--write]
 
-`collect` takes a split at 15 % that no reported figure uses: some of its links are seeds, 750 others are hidden, and
-of a fifth of these the counterpart is taken out of the target graph; all other links are dropped before anything is
+`collect` takes a split at 15 % that no reported figure uses: some of its links are seeds, others are hidden, and of
+some of these the counterpart is taken out of the target graph; all other links are dropped before anything is
 computed. It runs a preset, describes the best candidates of the hidden links' sources, and adds them to
 `bench/results/tuning/links.jsonl`. `fit` fits the model to all of them with a weak prior, judges it on each pair by a
 model fitted to the others, and with `--write` stores it as `stea_fast/alignment/link_prior.json`.
@@ -28,14 +29,16 @@ from stea_fast.alignment.link_features import FEATURES, describe_links
 from stea_fast.alignment.link_model import Prior, fit
 from stea_fast.evaluation.metrics import reliability
 
-FRACTION, NUM_HIDDEN, ABSENT_SHARE = 0.15, 750, 0.2
+FRACTION = 0.15
 DATA = RESULTS / "tuning" / "links.jsonl"
 PRIOR = ROOT / "stea_fast" / "alignment" / "link_prior.json"
 WEAK = 3.0  # standard deviation of a coefficient about which nothing is known; features have deviation 1
 BETWEEN_PAIRS = 0.5  # least standard deviation that is allowed for differences between pairs
 
 
-def collect(pair_name: str, split: int, num_seeds: int, preset: str) -> dict[str, Any]:
+def collect(
+    pair_name: str, split: int, num_seeds: int, preset: str, *, num_hidden: int = 750, num_absent: int = 150
+) -> dict[str, Any]:
     """Features of the hidden links of one pair, and which of them a run got right."""
     if pair_name == "synthetic":
         full = sf.synthetic_pair(4000, split, seed_fraction=0.5, edge_noise=0.3, mean_degree=4.0)
@@ -43,8 +46,8 @@ def collect(pair_name: str, split: int, num_seeds: int, preset: str) -> dict[str
         full = sf.load_pair(inputs.dataset_folder(pair_name), FRACTION, split)
     rng = np.random.default_rng(split)
     order = rng.permutation(len(full.train))
-    kept, hidden = full.train[order[:num_seeds]], full.train[order[num_seeds : num_seeds + NUM_HIDDEN]]
-    absent = np.arange(len(hidden)) < ABSENT_SHARE * len(hidden)
+    kept, hidden = full.train[order[:num_seeds]], full.train[order[num_seeds : num_seeds + num_hidden]]
+    absent = np.arange(len(hidden)) < num_absent
     kg2 = full.kg2.without(hidden[absent, 1])
     pair = replace(full, kg2=kg2, links=kept, train=kept, valid=kept[:0], test=kept[:0])
     result = sf.SelfTraining(pair, preset=preset, progress=False).run()
@@ -118,6 +121,8 @@ def main() -> None:
     collecting.add_argument("--split", type=int, default=7)
     collecting.add_argument("--seeds", type=int, default=150)
     collecting.add_argument("--preset", default="fast")
+    collecting.add_argument("--hidden", type=int, default=750, help="links that the run does not see")
+    collecting.add_argument("--absent", type=int, default=150, help="how many of these lose their counterpart")
     fitting = commands.add_parser("fit")
     fitting.add_argument("--without", default="", help="pairs to leave out, separated by commas")
     fitting.add_argument("--write", action="store_true")
@@ -126,7 +131,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "collect":
         given.data.parent.mkdir(parents=True, exist_ok=True)
-        record = collect(given.pair, given.split, given.seeds, given.preset)
+        record = collect(
+            given.pair, given.split, given.seeds, given.preset, num_hidden=given.hidden, num_absent=given.absent
+        )
         with given.data.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
         return

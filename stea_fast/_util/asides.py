@@ -35,6 +35,8 @@ def new_folder(path: Path) -> tuple[Path, int]:
         disk.make_folder(aside)
         try:
             descriptor = disk.open_path(aside, os.O_RDONLY)
+        except FileNotFoundError:  # somebody took it for a leftover before we could lock it
+            continue
         except BaseException:
             remove_tree(aside)
             raise

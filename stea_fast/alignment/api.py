@@ -34,7 +34,7 @@ from stea_fast.formats.links import write_link_rows
 from stea_fast.formats.relations import write_relation_rows
 from stea_fast.selftraining.config import SelfTrainingConfig
 from stea_fast.selftraining.history import Round, SelfTrainingResult
-from stea_fast.selftraining.methods import Stea
+from stea_fast.selftraining.methods import Stea, Structural
 from stea_fast.selftraining.presets import configured
 from stea_fast.types import HasScores
 
@@ -42,10 +42,6 @@ logger = logging.getLogger("stea_fast")
 FOLDS = {"holdout": 1, "crossfit": 5, "none": 0}  # runs without some of the seeds
 CALIBRATIONS = ("auto", *FOLDS)
 MIN_PROB = 0.5
-NOTHING_TO_START_FROM = (
-    "there is nothing to start from: there are no seeds, and no entity of one graph has a name that exactly one entity "
-    "of the other has; give some known links, or names in a common language"
-)
 CROSSFIT_ENTITIES = 5_000  # of both graphs together, up to which cross-fitting is a matter of seconds
 
 
@@ -163,9 +159,10 @@ class Alignment:
 
 def _parts_of_the_preset() -> dict[str, str]:
     """How parts of a configuration are given to `align`, which has only a preset."""
+    parts = (field.name for field in fields(SelfTrainingConfig))
     return {
-        field.name: f"preset=dataclasses.replace(sf.preset('fast'), {field.name}=...)"
-        for field in fields(SelfTrainingConfig)
+        **{name: f"preset=dataclasses.replace(sf.preset('fast'), {name}=...)" for name in parts},
+        "device": "preset=sf.preset('full', device=...)",
     }
 
 
@@ -181,7 +178,6 @@ def align(
     calibration: str = "auto",
     seed: int | None = None,
     clues: Clues | str | None = "auto",
-    device: str = "cpu",
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callable[[Round], object]] = (),
     progress: bool | None = None,
@@ -191,7 +187,8 @@ def align(
     Args:
         pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. Where names connect the graphs there
             need not be any seeds.
-        preset: "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea`; see `preset`.
+        preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea` or
+            `sf.Structural`; see `preset`.
         rounds: The number of rounds of self-training; the default, None, takes the preset's.
         min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has
             no counterpart.
@@ -204,7 +201,6 @@ def align(
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
         clues: What names say, from `find_clues`, used beside the seeds. "auto" looks for names where there are no
             seeds; None uses graphs and seeds alone.
-        device: The torch device of the encoder, such as "cpu" or "cuda".
         checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption
             the same call continues there, and if all runs are finished, only the decisions are made anew: `min_prob`,
             `precision` and `one_to_one` may be others. The default, None, writes nothing.
@@ -217,6 +213,7 @@ def align(
 
     Raises:
         ValueError: An argument has an unusable value; the message says what was expected.
+        NoStartError: There are no seeds, and nothing connects the graphs; the message says what was looked at.
         TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
         CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
 
@@ -231,12 +228,12 @@ def align(
     if precision is not None:
         validate.number(precision, "precision", minimum=0.0, maximum=1.0)
     config = configured(preset, rounds=rounds, seed=seed)
-    if not isinstance(config.method, Stea):
-        raise ValueError(f"align needs probabilities, which only sf.Stea gives; got {config.method!r}")
+    if not isinstance(config.method, (Stea, Structural)):
+        raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")
     known = _known(pair, clues)
     calibration = _resolved(calibration, pair)
     runs = Runs(
-        config, device=device, progress=progress, calibration=calibration,
+        config, progress=progress, calibration=calibration,
         total=number_of_parts(pair, FOLDS[calibration], known) + 1, checkpoint=checkpoint, callbacks=callbacks,
     )  # fmt: skip
     if calibration == "none":
@@ -246,7 +243,7 @@ def align(
     result = runs.last(pair, known)
     settings = {
         "preset": preset if isinstance(preset, str) else "of its own", **config.to_dict(), "min_prob": min_prob,
-        "one_to_one": one_to_one, "calibration": calibration, "device": device,
+        "one_to_one": one_to_one, "calibration": calibration,
         "checkpoint": None if checkpoint is None else str(checkpoint),
         **({} if known is None else {"clues": list(known.found)}),
     }  # fmt: skip
@@ -265,8 +262,7 @@ def _known(pair: Pair, clues: Clues | str | None) -> Clues | None:
     found = find_clues(pair)
     for sentence in found.found:
         logger.info("%s", sentence)
-    if not len(found.anchors):
-        raise ValueError(f"{NOTHING_TO_START_FROM} ({'; '.join(found.found)})")
+    found.check_start(pair.train)
     return found
 
 

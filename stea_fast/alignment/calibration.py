@@ -46,7 +46,7 @@ class ProbabilityCalibrator:
         after: The reliability of the calibrated ones, each by a model fitted to the other half of the held-out
             seeds; None where there are none.
         note: One sentence for the user: on what the probabilities rest, and how well.
-        unit: What it was fitted to: "held-out seeds", or "hidden names" where there are no seeds.
+        unit: What it was fitted to: "held-out seeds", or without seeds "hidden names" or "hidden names and values".
 
     Example:
         >>> import stea_fast as sf
@@ -138,14 +138,18 @@ def cross_fit(
     return _fitted(features, probs, right, absent, seed, prior or shipped_prior(), _HIDDEN[unit])
 
 
-_HIDDEN = {"seeds": "held-out seeds", "unique equal names": "hidden names"}
+_HIDDEN = {
+    "seeds": "held-out seeds",
+    "unique equal names": "hidden names",
+    "unique equal names and values": "hidden names and values",
+}
 
 
 def _known_links(pair: Pair, clues: Clues | None) -> tuple[np.ndarray, str]:
     """Links that can be hidden, and what they are called."""
     if clues is None or len(pair.train):
         return pair.train, "seeds"
-    return clues.anchors, "unique equal names"
+    return clues.exact, "unique equal names" if clues.values is None else "unique equal names and values"
 
 
 def number_of_parts(pair: Pair, folds: int, clues: Clues | None = None) -> int:
@@ -187,8 +191,9 @@ def _held_out_links(
     if len(pair.train):
         part = replace(part, train=rest)
     if clues is not None:
-        # Of seeds only the names of those whose counterpart is taken away: all others are as any entity is.
-        clues = clues.without(held_out[hidden] if len(pair.train) else held_out)
+        clues = clues.without_targets(held_out[hidden, 1])
+        if not len(pair.train):
+            clues = clues.without(held_out)
     result = run(part, clues)
     known = with_anchors(part, clues)
     described = describe_links(known, joint_probabilities(result), result, result.candidates)

@@ -21,7 +21,7 @@ class Runs:
     """Makes the runs one after the other. Each has a folder for its checkpoint, so that none is made twice.
 
     Args:
-        config, device, progress: of every run; see `align`.
+        config, progress: of every run; see `align`.
         calibration: how the probabilities are calibrated; part of the names of the folders, since the runs of one way
             are not those of another.
         total: how many runs there will be.
@@ -33,14 +33,13 @@ class Runs:
         self,
         config: SelfTrainingConfig,
         *,
-        device: str,
         progress: bool | None,
         calibration: str,
         total: int,
         checkpoint: str | Path | None,
         callbacks: Sequence[Callable[[Round], object]],
     ) -> None:
-        self.config, self.device, self.progress = config, device, progress
+        self.config, self.progress = config, progress
         self.calibration, self.total, self.callbacks = calibration, total, callbacks
         self.folder = None if checkpoint is None else Path(checkpoint)
         self.begun = self.rounds_made = 0
@@ -60,8 +59,7 @@ class Runs:
     def _run(self, pair: Pair, clues: Clues | None, folder: Path | None) -> SelfTrainingResult:
         self.begun += 1
         return SelfTraining(
-            pair, preset=self.config, clues=clues, device=self.device, checkpoint=folder, callbacks=[self._tell],
-            progress=self.progress,
+            pair, preset=self.config, clues=clues, checkpoint=folder, callbacks=[self._tell], progress=self.progress
         ).run()  # fmt: skip
 
     def _tell(self, done: Round) -> None:

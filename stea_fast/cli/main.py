@@ -15,6 +15,7 @@ from stea_fast import __version__
 from stea_fast._util.atomic import OutputError
 from stea_fast.cli import exit_codes
 from stea_fast.cli.console import Console, UsageError, print_error
+from stea_fast.clues.types import NoStartError
 from stea_fast.formats.triples import MissingExtraError
 
 THREAD_VARIABLES = (
@@ -51,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print_error(f"{error.filename or ''}: {error.strerror}" if error.strerror else error)
         return exit_codes.BAD_INPUT
+    except NoStartError as error:
+        print_error(error)
+        return exit_codes.NO_START
     except (ValueError, TypeError, RuntimeError) as error:
         print_error(error)
         return exit_codes.BAD_INPUT

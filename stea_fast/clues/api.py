@@ -1,4 +1,4 @@
-"""`find_clues`: what the names of two graphs say of each other."""
+"""`find_clues`: what the names and values of two graphs say of each other."""
 
 from __future__ import annotations
 
@@ -6,27 +6,41 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stea_fast._util.threads import thread_count
 from stea_fast.clues.name_scores import NameScores
 from stea_fast.clues.types import Clues
+from stea_fast.clues.value_links import ValueLinks, similar_statements
+from stea_fast.clues.value_nodes import attribute_affinity, belief_weights
 from stea_fast.data.labels import Labels
 from stea_fast.data.naming import labels_of_pair
 from stea_fast.data.pair import Pair
 from stea_fast.types import Ranking
-from stea_fast.values import labels as values
+from stea_fast.values import labels as texts
 from stea_fast.values.candidates import name_candidates
 from stea_fast.values.exact import unique_matches
 
+SIDES = ("first", "second")
+MOST_ATTRIBUTES, LEAST_SHARED = 5, 0.01  # of the attributes that the user is told of
+
 
 def find_clues(
-    pair: Pair, *, languages: Sequence[str] | None = None, k: int = 10, n_threads: int | None = None
+    pair: Pair,
+    *,
+    names: bool = True,
+    values: bool = True,
+    languages: Sequence[str] | None = None,
+    k: int = 10,
+    n_threads: int | None = None,
 ) -> Clues:
-    """Look for names that connect two graphs.
+    """Look for names and values that connect two graphs.
 
-    Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. No link is
-    read.
+    Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. All other
+    values are compared by what they are: texts, numbers, dates, codes. No link is read.
 
     Args:
         pair: The pair of graphs.
+        names: Whether names are looked at; if not, labels are values like others.
+        values: Whether the values of the graphs are looked at.
         languages: Language tags of the names, the best first. The default, None, takes the language in which most
             entities of both graphs have names.
         k: The number of entities with similar names that are kept for every entity.
@@ -46,23 +60,54 @@ def find_clues(
         >>> clues.anchors.tolist(), clues.found[-1]
         ([[0, 1], [1, 0]], '2 names are equal and belong to one entity of each graph')
     """
-    labels = labels_of_pair(pair, languages=languages)
-    texts1, texts2 = (values.Labels(side.entity, list(side.text), side.num_entities) for side in labels)
-    matches = unique_matches(texts1, texts2)
+    threads = thread_count(n_threads)
+    sentences: list[str] = []
+    anchors, scores, left_out = np.zeros((0, 2), dtype=np.int64), None, frozenset[str]()
+    if names:
+        labels = labels_of_pair(pair, languages=languages)
+        anchors, scores = _by_name(labels, k, threads)
+        left_out = frozenset(name for side in labels for name in side.counts)
+        sentences += _about_names(labels, scores, len(anchors))
+    links = similar_statements(pair, left_out, threads) if values else None
+    if values:
+        sentences += _about_values(links)
+    return Clues(anchors, scores, links, tuple(sentences))
+
+
+def _by_name(labels: tuple[Labels, Labels], k: int, n_threads: int) -> tuple[np.ndarray, NameScores]:
+    """Pairs by unique equal names, and how alike names are."""
+    texts1, texts2 = (texts.Labels(side.entity, list(side.text), side.num_entities) for side in labels)
     candidates = name_candidates(texts1, texts2, k=k, n_threads=n_threads)
     assert isinstance(candidates.backward, Ranking), "both directions"
-    names = NameScores.of_rankings(candidates.forward, candidates.backward)
-    return Clues(matches.pairs.astype(np.int64), names, _sentences(labels, names, len(matches.pairs)))
+    scores = NameScores.of_rankings(candidates.forward, candidates.backward)
+    return unique_matches(texts1, texts2).pairs.astype(np.int64), scores
 
 
-def _sentences(labels: tuple[Labels, Labels], names: NameScores, num_anchors: int) -> tuple[str, ...]:
+def _about_names(labels: tuple[Labels, Labels], names: NameScores, num_anchors: int) -> list[str]:
     """What was found, for the user."""
-    origins = (
-        f"names of the {which} graph: {side.source}" for which, side in zip(("first", "second"), labels, strict=True)
-    )
     similar = len(np.unique(names.keys // names.shape[1]))
-    return (
-        *origins,
+    return [
+        *(f"names of the {which} graph: {side.source}" for which, side in zip(SIDES, labels, strict=True)),
         f"{similar:,} entities of the first graph have a name that is similar to one of the second",
         f"{num_anchors:,} names are equal and belong to one entity of each graph",
-    )
+    ]
+
+
+def _about_values(links: ValueLinks | None) -> list[str]:
+    """What was found, for the user; nothing where there are no values at all."""
+    if links is None:
+        return []
+    first, second = links.sides
+    shared = attribute_affinity(links, belief_weights(links)).tocoo()
+    best = np.argsort(-shared.data, kind="stable")[:MOST_ATTRIBUTES]
+    alike = [
+        f"{first.attribute_names[shared.coords[0][i]]} ≈ {second.attribute_names[shared.coords[1][i]]} "
+        f"({shared.data[i]:.0%})"
+        for i in best.tolist()
+        if shared.data[i] >= LEAST_SHARED
+    ]
+    similar = len(np.unique(first.entity))
+    return [
+        f"{similar:,} entities of the first graph have a value that is similar to one of the second",
+        *([f"attributes that share values: {', '.join(alike)}"] if alike else []),
+    ]

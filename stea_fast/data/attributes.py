@@ -9,11 +9,11 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast._util.name_table import NameTable
 from stea_fast._util.sparse import concatenated_runs, offsets, offsets_of_counts, rows_of, run_starts
 from stea_fast.formats.attribute_table import AttributeBuilder, AttributeTable
 from stea_fast.formats.cell_values import value_of
 from stea_fast.formats.value_pool import LONGEST_VALUE, Value, ValuePool, is_usable
-from stea_fast.name_table import NameTable
 
 if TYPE_CHECKING:
     from stea_fast.types import ArrayLike

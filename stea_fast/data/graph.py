@@ -12,12 +12,12 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast._util.name_table import NameTable
 from stea_fast.data import graph_saving, graph_store
 from stea_fast.data.adjacency import functionality, inverse_closure
 from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph_arguments import checked_attributes, packed_names, size_of
 from stea_fast.data.interop import FromOtherLibraries
-from stea_fast.name_table import NameTable
 from stea_fast.types import ArrayLike
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast._util.name_table import NameTable
 from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph_checks import fault_of_attributes
-from stea_fast.name_table import NameTable
 
 
 def size_of(ids: np.ndarray, size: int | None, name: str, where: str, what: str, maximum: int = validate.MAX_ID) -> int:

@@ -10,9 +10,9 @@ import codecs
 
 import numpy as np
 
+from stea_fast._util.name_table import NameTable
 from stea_fast._util.sparse import are_offsets, blocks
 from stea_fast.data.attributes import Attributes
-from stea_fast.name_table import NameTable
 
 
 def fault_of_arrays(

@@ -22,11 +22,11 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import freeze
+from stea_fast._util.name_table import NameTable
 from stea_fast._util.npy import read_npy
 from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph_checks import fault_of_arrays, fault_of_attributes, fault_of_names
 from stea_fast.formats.value_pool import ValuePool
-from stea_fast.name_table import NameTable
 
 FORMAT = "stea-fast KG"
 FORMAT_VERSION, VERSION_WITH_VALUES = 2, 3

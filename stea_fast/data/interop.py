@@ -11,6 +11,7 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
+from stea_fast._util.name_table import NameTable
 from stea_fast.data.attributes import Attributes
 from stea_fast.formats.entity_tables import ValueSink, attribute_columns, entity_column
 from stea_fast.formats.literal_values import names_as_values, spell_literal
@@ -18,7 +19,6 @@ from stea_fast.formats.tabular import HEADER
 from stea_fast.formats.triple_table import Problems, TableBuilder, TripleTable
 from stea_fast.formats.triples import LITERALS
 from stea_fast.formats.value_pool import Value
-from stea_fast.name_table import NameTable
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stea_fast._util.arrays import freeze
-from stea_fast.name_table import NameTable
+from stea_fast._util.name_table import NameTable
 
 
 @dataclass(frozen=True, eq=False)

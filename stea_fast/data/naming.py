@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stea_fast._util.name_table import NameTable
 from stea_fast._util.sparse import offsets, reduce_groups, run_starts
 from stea_fast.data.attributes import Attributes
 from stea_fast.data.graph import KG
 from stea_fast.data.labels import Labels
 from stea_fast.data.local_names import local_names
 from stea_fast.data.pair import Pair
-from stea_fast.name_table import NameTable
 
 NAME_PROPERTIES = (
     "rdfs:label", "skos:prefLabel", "foaf:name", "schema:name", "dcterms:title", "dc:title", "label", "name", "title",

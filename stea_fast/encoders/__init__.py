@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from stea_fast.encoders import absent
+
 if TYPE_CHECKING:
     from stea_fast.data.graph import KG
     from stea_fast.encoders.base import Encoder
@@ -55,7 +57,7 @@ def make(name: str, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", **o
     """Make an encoder by its name, for one pair of graphs.
 
     Args:
-        name: "dual_amn", "rrea", "alinet", "gcn_align" or "propagation".
+        name: "dual_amn", "rrea", "alinet", "gcn_align" or "propagation"; "none" is the encoder of runs without one.
         kg1: The source graph.
         kg2: The target graph.
         seed: The seed of its random numbers.
@@ -69,4 +71,6 @@ def make(name: str, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", **o
         ValueError: There is no encoder of that name, or an option has an unusable value.
         ModuleNotFoundError: The encoder needs torch, which is not installed.
     """
+    if name == absent.NAME:
+        return absent.NoEncoder()
     return encoder_class(name)(kg1, kg2, seed=seed, device=device, **options)

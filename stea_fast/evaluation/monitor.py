@@ -13,10 +13,12 @@ class Monitor:
     def __init__(self, pair: Pair) -> None:
         self._test = pair.test
 
-    def metrics(self, candidates: HasRankings, refinement: HasRankings | None, pairs: Array) -> dict[str, Metrics]:
+    def metrics(
+        self, candidates: HasRankings | None, refinement: HasRankings | None, pairs: Array
+    ) -> dict[str, Metrics]:
         """Of the encoder's ranking ("encoder"), of the refined one ("refined") and of the selected pairs ("pairs").
 
-        Empty without test links; without "refined" where nothing is refined.
+        Empty without test links; without "encoder" where there is none, and "refined" where nothing is refined.
         """
         if len(self._test) == 0:
             return {}
@@ -24,7 +26,7 @@ class Monitor:
         return {name: evaluate(result, self._test) for name, result in results.items() if result is not None}
 
     def measure(
-        self, candidates: HasRankings, refinement: HasRankings | None, pairs: Array
+        self, candidates: HasRankings | None, refinement: HasRankings | None, pairs: Array
     ) -> dict[str, dict[str, float]]:
         """The same as it is stored in histories: the quality of rankings as rankings, that of pairs as pairs."""
         return {

@@ -45,14 +45,14 @@ class QualityTable:
         return "\n".join(lines)
 
 
-def quality_table(pair: Pair, candidates: HasRankings, result: HasRankings) -> QualityTable | None:
-    """Judge what the encoder guessed (`candidates`) and what came out (`result`); None where no test link is known."""
+def quality_table(pair: Pair, candidates: HasRankings | None, result: HasRankings) -> QualityTable | None:
+    """Judge what the encoder, if any, guessed (`candidates`) and what came out; None where no test link is known."""
     test = pair.test
     if len(test) == 0:
         return None
     closed = evaluate(result, test)
     rankings = {
-        "encoder": evaluate(candidates, test),
+        **({} if candidates is None else {"encoder": evaluate(candidates, test)}),
         "refined, among test targets": closed,
         "refined, among all targets": evaluate(result, test, "all"),
     }

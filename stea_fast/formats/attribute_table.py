@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stea_fast._util.name_table import NameTable
 from stea_fast.formats.value_pool import PoolBuilder, ValuePool
-from stea_fast.name_table import NameTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,12 +131,17 @@ def _typed_names(ends: Sequence[Any], place: str, problems: Problems) -> tuple[s
         return None
     if not target:
         return None
+    return (source, target) if _is_whole(f"{source}{target}", place, problems) else None
+
+
+def _is_whole(text: str, place: str, problems: Problems) -> bool:
+    """Whether a text has no lone surrogate, which escapes of JSON can spell; one that has is noted as a problem."""
     try:
-        f"{source}{target}".encode()
+        text.encode()
     except UnicodeEncodeError as error:
         problems.add(place, f"a name holds half a character, {error.object[error.start]!r}")
-        return None
-    return source, target
+        return False
+    return True
 
 
 def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) -> Iterator[Link]:
@@ -160,6 +165,8 @@ def _text_links(stream: IO[bytes], path: Path, kind: str, problems: Problems) ->
         if status is not None and row[status[0]] == UNCERTAIN:
             continue
         source, target = (sssom.expanded(row[place], prefixes) for place in places)
+        if prefixes and not _is_whole(source + target, f"{path}:{line}", problems):
+            continue
         if exact is not None:
             source, target = row[exact[0]] or source, row[exact[1]] or target
         if target not in ("", sssom.NO_TERM_FOUND):  # an entity without a name is wrapped

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from stea_fast._util.name_table import NameTable
 from stea_fast._util.sparse import run_starts
 from stea_fast.formats.attribute_table import AttributeTable
 from stea_fast.formats.cell_values import XSD
 from stea_fast.formats.triple_table import TripleTable
 from stea_fast.formats.value_pool import PoolBuilder, Value, is_usable
-from stea_fast.name_table import NameTable
 
 _QUOTE = ord('"')
 _LITERAL = re.compile(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from stea_fast._util.name_table import NameTable
 from stea_fast._util.printable import printable_line
 from stea_fast.formats.attribute_table import AttributeTable
-from stea_fast.name_table import NameTable
 
 Accept = Callable[[list[bytes], list[bytes]], bool]
 

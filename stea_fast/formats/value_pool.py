@@ -8,7 +8,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from stea_fast._util.arrays import freeze
-from stea_fast.name_table import NameTable
+from stea_fast._util.name_table import NameTable
 
 LONGEST_VALUE = 1 << 18  # bytes of UTF-8; a name or a description is shorter, and what is longer would fill the memory
 MOST_KINDS = int(np.iinfo(np.int16).max)

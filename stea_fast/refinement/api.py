@@ -18,6 +18,7 @@ from stea_fast.refinement.joint import refine_jointly
 from stea_fast.refinement.problem import Execution, Outcome, Problem, problem_of
 from stea_fast.refinement.selection import check_selection
 from stea_fast.refinement.selection import select as select_pairs
+from stea_fast.refinement.surroundings import Surroundings
 from stea_fast.types import ArrayLike, Beliefs, RefinedRanking, RelationAlignment
 
 # How each method is computed. A new method is a class in config.py and an entry here.
@@ -39,7 +40,6 @@ class Refinement:
         backward: The refined candidates of every target entity; None if candidates in one direction were given.
         pairs: The selected pseudo mappings, int64 [m, 2] of (source, target); no seed is among them.
         pair_probs: The probability of every selected pair, float32 [m].
-        relations: The relation alignment that the evidence was computed with.
         sweeps: The number of sweeps that were made before the predictions settled.
         betas: The inverse temperature of each direction; None where no temperature was used.
 
@@ -55,12 +55,22 @@ class Refinement:
     backward: RefinedRanking | None
     pairs: Any
     pair_probs: Any
-    relations: RelationAlignment
     sweeps: int
     betas: tuple[float | None, ...]
-    _kgs: tuple[KG, KG] = field(repr=False)
+    _around: Surroundings = field(repr=False)
+    _alignment: RelationAlignment = field(repr=False)
     _beliefs: Beliefs = field(repr=False)
     _witnesses: str = field(repr=False)
+
+    @property
+    def relations(self) -> RelationAlignment:
+        """The relation alignment that the evidence was computed with."""
+        return self._around.relations(self._alignment)
+
+    @property
+    def attributes(self) -> RelationAlignment | None:
+        """The alignment of attributes, which comes out as that of relations does; None where no values were used."""
+        return self._around.attributes(self._alignment)
 
     def explain(self, e: int, e2: int) -> Explanation:
         """Find the facts behind a pair: edges of both entities that lead to neighbours believed to be the same.
@@ -86,7 +96,10 @@ class Refinement:
             >>> facts[0].evidence >= facts[-1].evidence
             True
         """
-        return explain_pair(*self._kgs, e, e2, self._beliefs.on_host(), self.relations, self._witnesses)
+        kg1, kg2 = self._around.plain
+        e = validate.count(e, "e", maximum=kg1.num_entities - 1)
+        e2 = validate.count(e2, "e2", maximum=kg2.num_entities - 1)
+        return explain_pair(*self._around.graphs, e, e2, self._beliefs.on_host(), self._alignment, self._witnesses)
 
     def facts(self, pairs: ArrayLike, *, most: int | None = None) -> FactTable:
         """Find the facts behind many pairs at once; `explain` shows those of one.
@@ -109,11 +122,11 @@ class Refinement:
             True
         """
         rows = validate.columns(pairs, "pairs", 2)
-        for column, kg in enumerate(self._kgs):
+        for column, kg in enumerate(self._around.plain):
             validate.in_range(rows[:, column], f"pairs[:, {column}]", kg.num_entities, "entities")
         most = None if most is None else validate.count(most, "most")
         beliefs = self._beliefs.on_host()
-        return facts_of_pairs(*self._kgs, rows, beliefs, self.relations, self._witnesses, most)
+        return facts_of_pairs(*self._around.graphs, rows, beliefs, self._alignment, self._witnesses, most)
 
 
 @names_nearest(where_options_live)
@@ -180,11 +193,19 @@ def refine(
         >>> out.forward.indices[:, 0].tolist()  # entity 2 now goes to 1: its neighbours agree
         [3, 2, 1, 0]
     """
-    chosen = method_of(method)
     check_selection(select, threshold)
     execution = Execution(backend, n_threads, rows_per_block)
     problem = problem_of(candidates, kg1, kg2, seeds, holdout, relations, execution)
-    outcome = _COMPUTED_BY[type(chosen)](problem, chosen)
+    return refined(problem, method_of(method), select, threshold)
+
+
+def refined(problem: Problem, method: Method, select: str | None = None, threshold: float | None = None) -> Refinement:
+    """`refine` of what has been checked; the problem may have values, which only the joint method uses."""
+    if problem.values is not None and not isinstance(method, Joint):
+        raise ValueError(f"values need method='joint', got {type(method).__name__}; leave them out, or use sf.Joint()")
+    if problem.values is not None and problem.relations is not None:
+        raise ValueError("relations cannot be given where values are used: attributes are aligned together with them")
+    outcome = _COMPUTED_BY[type(method)](problem, method)
     forward, *backward = outcome.rankings
     strategy = select or ("mutual" if backward else "none")
     seeds_there = placed(problem.seeds, "seeds", forward.indices.device if is_torch(forward.indices) else None)
@@ -195,12 +216,12 @@ def refine(
         ranking_like(template, backward[0]) if backward else None,
         like(template, pairs),
         like(template, probs),
-        outcome.relations,
         outcome.sweeps,
         outcome.betas,
-        (kg1, kg2),
+        problem.surroundings,
+        outcome.relations,
         outcome.beliefs,
-        chosen.witnesses,
+        method.witnesses,
     )
 
 

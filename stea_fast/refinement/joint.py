@@ -125,11 +125,13 @@ class JointRefinement:
     sweeps = 0
 
     def __init__(self, problem: Problem, method: Joint, prior: Prior, place: Workplace) -> None:
-        self.kg1, self.kg2, self.problem, self.method, self.prior = problem.kg1, problem.kg2, problem, method, prior
+        self.problem, self.method, self.prior = problem, method, prior
+        self.around = problem.surroundings
+        self.kg1, self.kg2 = self.around.graphs  # as the kernels see them
         self.place, self.kernels, self.threads = place, place.kernels, place.n_threads
         if not hasattr(self.kernels, "proposals"):
             raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
-        self.shape = self.kg1.num_entities, self.kg2.num_entities
+        self.shape = problem.kg1.num_entities, problem.kg2.num_entities
         self.open = tuple(_others(problem.seeds[:, side], size) for side, size in enumerate(self.shape))
         self.candidates = self._candidates()
         self._set_pairs(self.candidates)
@@ -160,20 +162,20 @@ class JointRefinement:
     def _sweep(self) -> float:
         """One sweep; returns the share of the matched pairs that were not matched before."""
         before, probs, matched = self.pairs, self.probs, self.matched
-        soft1, soft2 = self.pairs.beliefs(probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
+        soft1, soft2 = map(self.around.beliefs, (0, 1), self.pairs.beliefs(probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF))
         self.alignment = self._relations(soft1, soft2)
         strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
         if self.method.proposals:
             self._set_pairs(self.candidates.united(*self._proposed(strengths), before, self.prior.score))
         self.beliefs = soft1
         self.evidence, self.witnesses = self.kernels.evidence_of_pairs(
-            self.kg1, self.kg2, self.pairs.indptr, self.pairs.columns, soft1, strengths, n_threads=self.threads,
-            witnesses=self.method.witnesses,
+            self.kg1, self.kg2, self.around.offsets(self.pairs.indptr), self.pairs.columns, soft1, strengths,
+            n_threads=self.threads, witnesses=self.method.witnesses,
         )  # fmt: skip
         self._update_probabilities(self.method.balance)
         places = self.pairs.positions_in(before)
         if self.method.damping:
-            self._damp(np.where(places >= 0, probs[places], 0.0))
+            self._damp(np.append(probs, 0.0)[places])  # the last is for those that were not there
         self.matched = self._matched()
         now = places[self.matched]
         return 1.0 - np.count_nonzero(matched[now[now >= 0]]) / max(len(now), 1)
@@ -192,8 +194,8 @@ class JointRefinement:
 
     @cached_property
     def affinity(self) -> csr_array:
-        """What the relations of both graphs have in common at seeds."""
-        return affinity_at_seeds(self.kg1, self.kg2, self.problem.seeds)
+        """What the relations of both graphs have in common at seeds, and attributes at values."""
+        return self.around.affinity(affinity_at_seeds(self.kg1, self.kg2, self.problem.seeds))
 
     def _damp(self, before: np.ndarray) -> None:
         """Keep a share of the probabilities that pairs had before: what two rivals hold in turn does not swing."""
@@ -242,14 +244,15 @@ class JointRefinement:
             "n_threads": self.threads,
             "witnesses": self.method.witnesses,
         }
+        believed1 = self.around.beliefs(0, from_pairs(rows, columns, probs, n1))
+        believed2 = self.around.beliefs(1, from_pairs(columns, rows, probs, n2))
+        open1, open2 = map(self.around.open, (0, 1), self.open)
         forward, _ = self.kernels.proposals(
-            self.kg1, self.kg2, from_pairs(rows, columns, probs, n1), strengths, *self.open, forward=True, rows=(0, n1),
-            **common,
-        )  # fmt: skip
+            self.kg1, self.kg2, believed1, strengths, open1, open2, forward=True, rows=(0, n1), **common
+        )
         backward, _ = self.kernels.proposals(
-            self.kg2, self.kg1, from_pairs(columns, rows, probs, n2), strengths, *self.open[::-1], forward=False,
-            rows=(0, n2), **common,
-        )  # fmt: skip
+            self.kg2, self.kg1, believed2, strengths, open2, open1, forward=False, rows=(0, n2), **common
+        )
         return forward, backward
 
     def forward(self, k: int) -> RefinedRanking:

@@ -97,6 +97,8 @@ class PairSet:
         union = self._like(indptr, columns, np.empty(len(columns)))
         unknown = np.ones(len(columns), dtype=bool)
         for other in (before, self):
+            if not len(other):
+                continue
             places = union.positions_in(other)
             known = places >= 0
             np.copyto(union.scores, other.scores[places], where=known)

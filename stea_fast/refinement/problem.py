@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
 from stea_fast.data.id_space import check_candidates, check_not_a_union
+from stea_fast.refinement.surroundings import Surroundings
 from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment, TopK
 
 
@@ -39,6 +41,7 @@ class Problem:
         log_partition: log Σ exp(β·score) of the rows of each direction over all their targets, with the β of
             `partition_beta`; None where it is not known.
         score: scores of pairs beyond the candidates; None where they are not known.
+        values: values as nodes of both graphs; None where there are none.
     """
 
     candidates: list[tuple[Any, Any]]
@@ -51,6 +54,12 @@ class Problem:
     partition_beta: float | None
     score: PairScores | None
     execution: Execution
+    values: ValueNodes | None = None
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """The graphs as kernels see them."""
+        return Surroundings((self.kg1, self.kg2), self.values)
 
     @property
     def both_directions(self) -> bool:
@@ -69,7 +78,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         rankings: the refined candidates of each direction that was given.
-        relations, beliefs: what the last evidence rests on; the beliefs are those of the source entities.
+        relations, beliefs: what the last evidence rests on, values included; the beliefs are those of the source
+            entities.
         sweeps: how many sweeps were made.
         betas: the inverse temperature of each direction; None where no softmax was used.
     """

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from stea_fast.clues.name_scores import NameScores
+from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
-from stea_fast.refinement.api import Refinement, refine
+from stea_fast.refinement.api import Refinement, refined
 from stea_fast.refinement.config import Joint
+from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.types import Candidates, Ranking
 
 # Evidence stands alone here: it weighs more, one witness is not trusted fully, and damping keeps rivals from swinging.
@@ -24,8 +26,9 @@ def refine_by_structure(
     seeds: np.ndarray,
     *,
     k: int,
-    sweeps: int = STRUCTURAL.sweeps,
+    method: Joint = STRUCTURAL,
     names: NameScores | None = None,
+    values: ValueNodes | None = None,
 ) -> Refinement:
     """Spread seeds over both graphs: matched neighbours propose pairs, and no encoder has a say.
 
@@ -33,13 +36,13 @@ def refine_by_structure(
         kg1, kg2: the graphs.
         seeds: int64 [m, 2], what is taken for certain.
         k: how many candidates the rankings hold.
-        sweeps: the largest number of sweeps.
+        method: how the pairs are refined.
         names: how alike names are; None leaves them out.
+        values: values as nodes of the graphs; None leaves them out.
     """
-    if names is None:
-        return refine(_no_candidates(kg1, kg2, k), kg1, kg2, seeds=seeds, method=replace(STRUCTURAL, sweeps=sweeps))
-    method = replace(STRUCTURAL, sweeps=sweeps, beta=NAME_BETA)
-    return refine(names.candidates(k), kg1, kg2, seeds=seeds, method=method)
+    candidates = _no_candidates(kg1, kg2, k) if names is None else names.candidates(k)
+    problem = problem_of(candidates, kg1, kg2, seeds, (), None, Execution())
+    return refined(replace(problem, values=values), method if names is None else replace(method, beta=NAME_BETA))
 
 
 def _no_candidates(kg1: KG, kg2: KG, k: int) -> Candidates:

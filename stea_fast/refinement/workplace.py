@@ -23,7 +23,7 @@ class Workplace:
 
     Attributes:
         kernels: a backend, or `TensorBackend`.
-        graphs: source and target graph, `KG` or `DeviceGraph`.
+        graphs: source and target graph, `KG` or `DeviceGraph`, with values as nodes where there are any.
         device: the torch device, None for the host.
         n_threads: threads of the CPU kernels.
         make_alignment: what makes a relation alignment of two containments.
@@ -38,7 +38,8 @@ class Workplace:
     def rankings(self, problem: Problem, k: int | None) -> list[tuple[Array, Array]]:
         """The candidates as int32 ids and float32 scores, best first, checked and cut to the k best."""
         rankings = []
-        sides = zip(("forward", "backward"), problem.candidates, self.graphs, self.graphs[::-1], strict=False)
+        graphs = problem.kg1, problem.kg2
+        sides = zip(("forward", "backward"), problem.candidates, graphs, graphs[::-1], strict=False)
         for name, ranking, source, target in sides:
             ids, scores = validate.ranking(*ranking, name, source.num_entities, target.num_entities, self.device)
             ids = ids[:, :k]
@@ -71,7 +72,7 @@ def workplace(problem: Problem) -> Workplace:
 def on_host(problem: Problem) -> Workplace:
     """The host, whatever the candidates are."""
     backend, n_threads, _ = problem.execution
-    graphs = problem.kg1, problem.kg2
+    graphs = problem.surroundings.graphs
     return Workplace(_backends.resolve(backend), graphs, None, thread_count(n_threads), RelationAlignment.trusted)
 
 

@@ -1,12 +1,10 @@
-"""Search among what is still open, when most of the counterparts have been found before."""
+"""Search among what is still open, when the counterparts of the others have been found before."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from stea_fast._util.arrays import is_torch, like, to_numpy
+from stea_fast._util.arrays import like, to_numpy
 from stea_fast._util.progress import Progress
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.search.topk import pair_scorer, topk
@@ -23,85 +21,70 @@ def topk_of_unsettled(
     beta: float | None = None,
     progress: Progress = None,
 ) -> TopK:
-    """`topk` by cosine, without what is settled: an entity of a settled pair has its partner as only candidate.
+    """`topk` by cosine without what is settled: an entity of a settled pair has its partner as its only candidate.
 
-    All others are searched among each other, and CSLS and partition sums know nothing else. In the place of the mean
-    similarity of a settled entity with its nearest, which nobody has searched, stands that of all others on its side.
+    All others are searched among each other, and CSLS and partition sums know of nobody else. The mean similarity of a
+    settled entity with its nearest is not searched, either: the mean of the others' stands in its place. Where nobody
+    is open on one side, everything is searched.
 
     Args:
         emb1, emb2: embeddings [n1, d] and [n2, d], as `topk` takes them.
-        settled: int64 [m, 2], pairs in which no entity occurs twice.
+        settled: int64 [m, 2]; of the pairs of an entity that occurs twice, the last counts.
         k, csls, beta, progress: as `topk` takes them.
     """
-    sides = [_open(settled[:, side], len(emb)) for side, emb in enumerate((emb1, emb2))]
-    if min(map(len, sides)) == 0:  # one side has nobody left: what the other's rest resembles is all there is to say
+    open1, open2 = (_others(settled[:, side], len(emb)) for side, emb in enumerate((emb1, emb2)))
+    if min(len(open1), len(open2)) == 0:
         return topk(emb1, emb2, k, csls, beta=beta, progress=progress)
-    found = topk(emb1[_positions(emb1, sides[0])], emb2[_positions(emb2, sides[1])], k, csls, beta=beta, progress=progress)
-    score = _scorer(emb1, emb2, sides, found)
+    found = topk(emb1[like(emb1, open1)], emb2[like(emb2, open2)], k, csls, beta=beta, progress=progress)
+    assert found.backward is not None, "a search has both directions"
+    score = _scorer(emb1, emb2, (open1, open2), found)
     scores = score(*settled.T)
-    assert found.backward is not None
-    rankings = [
-        _whole(ranking, (len(emb), *which), settled[:, ::step], scores)
-        for ranking, emb, which, step in (
-            (found.forward, emb1, sides, 1),
-            (found.backward, emb2, sides[::-1], -1),
-        )
-    ]
+    forward = _completed(found.forward, open1, open2, settled, scores, len(emb1))
+    backward = _completed(found.backward, open2, open1, settled[:, ::-1], scores, len(emb2))
     logs = None
     if found.log_partition is not None and beta is not None:
-        logs = tuple(
-            like(emb1, _filled(len(emb), opened, to_numpy(part, "log_partition"), settled[:, side], beta * scores))
-            for side, (part, opened, emb) in enumerate(zip(found.log_partition, sides, (emb1, emb2), strict=True))
+        of_rows, of_columns = (to_numpy(part, "log_partition") for part in found.log_partition)
+        logs = (
+            like(emb1, _filled(len(emb1), open1, of_rows, settled[:, 0], beta * scores)),
+            like(emb1, _filled(len(emb2), open2, of_columns, settled[:, 1], beta * scores)),
         )
-    forward, backward = (Ranking(like(emb1, ids), like(emb1, values)) for ids, values in rankings)
-    return TopK(forward, backward, logs, beta, found.engine, found.recall, score)  # type: ignore[arg-type]
+    return TopK(forward, backward, logs, beta, found.engine, found.recall, score)
 
 
-def _open(settled: np.ndarray, size: int) -> np.ndarray:
-    """int64: the entities that are not settled."""
+def _others(settled: np.ndarray, size: int) -> np.ndarray:
+    """int64: the entities that are not settled, in order."""
     mask = np.ones(size, dtype=bool)
     mask[settled] = False
     return np.flatnonzero(mask)
 
 
-def _positions(emb: Array, chosen: np.ndarray) -> Any:
-    return like(emb, chosen) if is_torch(emb) else chosen
-
-
-def _scorer(emb1: Array, emb2: Array, sides: list[np.ndarray], found: TopK) -> PairScorer:
-    """The scores of all pairs, by the means of the open entities."""
+def _scorer(emb1: Array, emb2: Array, opened: tuple[np.ndarray, np.ndarray], found: TopK) -> PairScorer:
+    """The scores of any pairs, by the means that the search among the open entities found."""
     assert isinstance(found.score, PairScorer)
-    means = found.score.means
-    if means is None:
+    if found.score.means is None:
         return pair_scorer(emb1, emb2, None)
-    known = [to_numpy(mean, "means") for mean in means]
-    sizes = len(emb1), len(emb2)
-    first, second = (_spread(mean, opened, size) for mean, opened, size in zip(known, sides, sizes, strict=True))
+    means = [to_numpy(mean, "means") for mean in found.score.means]
+    first, second = (
+        _filled(len(emb), some, mean, _others(some, len(emb)), mean.mean())
+        for emb, some, mean in zip((emb1, emb2), opened, means, strict=True)
+    )
     return pair_scorer(emb1, emb2, (first, second))
 
 
-def _spread(means: np.ndarray, opened: np.ndarray, size: int) -> np.ndarray:
-    """float64 [n]: the means of the open entities, and their mean for the others."""
-    whole = np.full(size, means.mean())
-    whole[opened] = means
-    return whole
-
-
-def _whole(
-    ranking: Ranking, sizes: tuple[int, np.ndarray, np.ndarray], settled: np.ndarray, scores: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The rankings of all entities of a side, from those of the open ones and the partners of the others."""
-    size, rows, columns = sizes
-    ids, values = (to_numpy(part, "ranking") for part in ranking)
+def _completed(
+    ranking: Ranking, rows: np.ndarray, columns: np.ndarray, settled: np.ndarray, scores: np.ndarray, size: int
+) -> Ranking:
+    """The ranking of all entities of a side, from that of the open ones and the partners of the others."""
+    ids, values = to_numpy(ranking.indices, "indices"), to_numpy(ranking.scores, "scores")
     indices = np.full((size, ids.shape[1]), -1, dtype=ids.dtype)
     whole = np.full(indices.shape, -np.inf, dtype=np.float32)
-    indices[rows] = np.where(ids >= 0, columns[ids], -1)
-    whole[rows] = values
+    indices[rows], whole[rows] = np.where(ids >= 0, columns[ids], -1), values
     indices[settled[:, 0], 0], whole[settled[:, 0], 0] = settled[:, 1], scores
-    return indices, whole
+    return Ranking(like(ranking.indices, indices), like(ranking.scores, whole))
 
 
-def _filled(size: int, opened: np.ndarray, of_open: np.ndarray, settled: np.ndarray, of_settled: np.ndarray) -> Any:
+def _filled(size: int, opened: np.ndarray, of_open: np.ndarray, settled: np.ndarray, of_settled: Array) -> np.ndarray:
+    """One number per entity of a side."""
     whole = np.empty(size, dtype=of_open.dtype)
     whole[opened], whole[settled] = of_open, of_settled
     return whole

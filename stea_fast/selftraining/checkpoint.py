@@ -24,7 +24,7 @@ from stea_fast.selftraining.finished import PackedResult
 LOGGER = "stea_fast.checkpoint"  # says what is continued, and what is not repeated
 NAME = "checkpoint.safetensors"
 LOCK = "run.lock"
-FORMAT = 3  # raised whenever other things are stored, or the same ones otherwise
+FORMAT = 4  # raised whenever other things are stored, or the same ones otherwise
 PAIRS = "pairs"
 ENCODER, RESULT = "encoder.", "result."  # what the names of their arrays begin with
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from stea_fast._util import validate
 from stea_fast._util.options import option_class, unknown_option
+from stea_fast.encoders import absent
 from stea_fast.refinement.config import METHODS as REFINEMENTS
 from stea_fast.refinement.schedule import Schedule
-from stea_fast.selftraining.methods import METHODS, SelfTrainingMethod, Stea
+from stea_fast.selftraining.methods import METHODS, SelfTrainingMethod, Stea, Structural
 
 
 @option_class
@@ -21,10 +22,11 @@ class EncoderConfig:
     """Which encoder a run uses, and the options it is made with.
 
     Args:
-        name: "propagation", "dual_amn", "rrea", "alinet" or "gcn_align".
+        name: "propagation", "dual_amn", "rrea", "alinet" or "gcn_align"; "none" for `sf.Structural`, which has none.
         options: Options of the encoder's class by name, such as `{"num_negatives": 4096}`; none by default.
         first_epochs: The number of epochs of the first training; the default, None, takes the encoder's own number.
         round_epochs: The number of epochs of every later training; the default, None, takes the encoder's own number.
+        device: The torch device that it is trained on, such as "cpu" or "cuda".
 
     Raises:
         ValueError: A number of epochs is negative.
@@ -40,10 +42,13 @@ class EncoderConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     first_epochs: int | None = None
     round_epochs: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise TypeError(f"name must be the name of an encoder, got {type(self.name).__name__}")
+        if not isinstance(self.device, str):
+            raise TypeError(f"device must be the name of a torch device, got {type(self.device).__name__}")
         if not isinstance(self.options, Mapping):
             raise TypeError(f"options must be a dictionary, got {type(self.options).__name__}")
         for name in ("first_epochs", "round_epochs"):
@@ -83,13 +88,13 @@ class SearchConfig:
 class SelfTrainingConfig:
     """Everything that the result of a run of `SelfTraining` depends on, beside the data.
 
-    The presets "fast" and "full" are two of these; `dataclasses.replace` changes one.
+    The presets "structural", "fast" and "full" are three of these; `dataclasses.replace` changes one.
 
     Args:
         encoder: Which encoder is used, and its options; propagation by default.
         search: How candidates are searched.
-        method: How pseudo mappings are found: an `sf.Stea`, `sf.Supervised`, `sf.SimilarityThreshold`, `sf.OneToOne` or
-            `sf.MutualNearest`.
+        method: How pseudo mappings are found: an `sf.Stea`, `sf.Structural`, `sf.Supervised`, `sf.SimilarityThreshold`,
+            `sf.OneToOne` or `sf.MutualNearest`.
         rounds: How many times pseudo mappings are selected and trained on.
         validation: The share of the seeds, in [0, 0.9], that no training sees; β is fitted to them. They count as seeds
             everywhere else.
@@ -122,6 +127,11 @@ class SelfTrainingConfig:
                 raise TypeError(f"{name} must be an sf.{kind.__name__}, got {getattr(self, name)!r}")
         if not isinstance(self.method, tuple(METHODS.values())):
             raise TypeError(f"method must be an sf.Stea or one of the baselines, got {self.method!r}")
+        if isinstance(self.method, Structural) != (self.encoder.name == absent.NAME):
+            raise ValueError(
+                f"sf.Structural, and no other method, goes with the encoder {absent.NAME!r}: "
+                f"got {self.method.name!r} with the encoder {self.encoder.name!r}"
+            )
         validate.count(self.rounds, "rounds", maximum=1000)
         validate.number(self.validation, "validation", minimum=0.0, maximum=0.9)
         validate.number(self.tolerance, "tolerance", minimum=0.0, maximum=1.0)
@@ -217,5 +227,6 @@ def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 def settings_of(config: SelfTrainingConfig) -> dict[str, Any]:
     """What a checkpoint compares: as `to_dict`, with options of foreign kinds as text."""
     settings = config.to_dict()
+    del settings["encoder"]["device"]  # a run may continue on another machine
     settings["encoder"]["options"] = {name: repr(value) for name, value in asdict(config.encoder)["options"].items()}
     return settings

@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.pair import Pair
 from stea_fast.encoders.base import Encoder
 from stea_fast.encoders.checked import checked_embeddings
+from stea_fast.refinement.surroundings import Surroundings
 from stea_fast.search.topk import pair_scorer
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 from stea_fast.selftraining.records import packed, unpacked
 from stea_fast.types import Array, PairScores
 
-LEFT_OUT = ("score", "_kgs")  # what holds embeddings or graphs
+LEFT_OUT = ("score", "_around")  # what holds embeddings or graphs
 
 
 class PackedResult(NamedTuple):
@@ -33,17 +35,22 @@ def pack_result(result: SelfTrainingResult) -> PackedResult:
     """Everything of a result but its history, which a checkpoint has anyway, and its embeddings."""
     arrays: dict[str, Any] = {}
     parts = [result.pairs, result.pair_probs, result.candidates, result.refinement]
-    means = getattr(result.candidates.score, "means", None)  # of CSLS: with them scores of other pairs can be computed
+    # The means of CSLS: with them scores of other pairs can be computed.
+    means = getattr(getattr(result.candidates, "score", None), "means", None)
     return PackedResult(packed([*parts, means], "part", arrays, LEFT_OUT), arrays)
 
 
-def unpack_result(held: PackedResult, history: list[Round], encoder: Encoder, pair: Pair) -> SelfTrainingResult:
+def unpack_result(
+    held: PackedResult, history: list[Round], encoder: Encoder, pair: Pair, values: ValueNodes | None
+) -> SelfTrainingResult:
     """The result of a run whose encoder is in its last state; equal to the bit to the one that was packed."""
     embeddings: Any = _Embeddings(encoder, pair)
     *parts, means = held.plain
     score = _Scores(embeddings, unpacked(means, held.arrays, {}))
-    left_out = {"score": score, "_kgs": (pair.kg1, pair.kg2)}
+    left_out = {"score": score, "_around": Surroundings((pair.kg1, pair.kg2), values)}
     pairs, probs, candidates, refinement = unpacked(parts, held.arrays, left_out)
+    if candidates is None:
+        embeddings = None
     return SelfTrainingResult(tuple(history), pairs, probs, candidates, refinement, embeddings)
 
 

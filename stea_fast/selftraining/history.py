@@ -75,10 +75,10 @@ class SelfTrainingResult:
         history: The records of all rounds, in their order.
         pairs: The links beyond the seeds that the last round selected, int64 [m, 2].
         pair_probs: The probability of every pair, float32 [m], or its similarity where nothing is refined.
-        candidates: The candidates that the encoder predicts.
+        candidates: The candidates that the encoder predicts; None for a run without an encoder.
         refinement: The refined prediction; None for methods that do not refine.
         embeddings: The embeddings of both graphs, float [n1, d] and [n2, d], as the encoder gives them. Where a
-            checkpoint had the finished run, they are computed when they are first asked for.
+            checkpoint had the finished run, they are computed when they are first asked for. None without an encoder.
 
     Example:
         >>> import stea_fast as sf
@@ -91,19 +91,23 @@ class SelfTrainingResult:
     history: tuple[Round, ...]
     pairs: Any
     pair_probs: Any
-    candidates: TopK
+    candidates: TopK | None
     refinement: Refinement | None
-    embeddings: tuple[Any, Any] = WhenAsked()  # type: ignore[assignment]
+    embeddings: tuple[Any, Any] | None = WhenAsked()  # type: ignore[assignment]
 
     @property
     def forward(self) -> Any:
         """The final prediction for every source entity: refined where there is a refinement, else the encoder's."""
-        return (self.refinement or self.candidates).forward
+        return self._prediction.forward
 
     @property
     def backward(self) -> Any:
         """The final prediction for every target entity: refined where there is a refinement, else the encoder's."""
-        return (self.refinement or self.candidates).backward
+        return self._prediction.backward
+
+    @property
+    def _prediction(self) -> Any:
+        return self.candidates if self.refinement is None else self.refinement
 
 
 @dataclass(eq=False)
@@ -125,7 +129,7 @@ class State:
         self.seconds[name] = time.perf_counter() - begin
         self.stage_mb[name] = memory.peak_since_mark() / 1e6
 
-    def finish_round(self, candidates: Candidates, refinement: Refinement | None, pairs: np.ndarray) -> Round:
+    def finish_round(self, candidates: Candidates | None, refinement: Refinement | None, pairs: np.ndarray) -> Round:
         """The record of the present round; the next one begins."""
         metrics = self.monitor.measure(candidates, refinement, pairs)
         record = Round(len(self.history), len(pairs), metrics, self.seconds, memory.peak() / 1e6, self.stage_mb)

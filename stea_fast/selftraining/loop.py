@@ -9,22 +9,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import names_nearest
 from stea_fast.clues.name_scores import with_names
-from stea_fast.clues.types import Clues
-from stea_fast.data.id_space import check_separate
+from stea_fast.clues.types import Clues, NoStartError
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
 from stea_fast.encoders.checked import checked_embeddings, epochs_of, train
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
-from stea_fast.refinement.api import Refinement, refine
+from stea_fast.refinement.api import Refinement, refined
+from stea_fast.refinement.problem import Execution, problem_of
+from stea_fast.refinement.selection import select
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.search.topk import topk
@@ -40,7 +43,8 @@ from stea_fast.selftraining.config import (
 )
 from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
-from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Supervised
+from stea_fast.selftraining.known import NOTHING_KNOWN, check_graphs, split_links, usable_values
+from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
 from stea_fast.selftraining.presets import STARTER, configured
 from stea_fast.types import Array, TopK
 
@@ -58,16 +62,18 @@ class SelfTraining:
         encoder: A name ("propagation", "dual_amn", "rrea", "alinet" or "gcn_align"), an `sf.EncoderConfig`, or an
             object of your own with the members of `stea_fast.encoders.base.Encoder`. The default, None, takes the
             preset's.
-        preset: "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
+        preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
         method: How pseudo mappings are found: "stea" (check the guesses against their neighbours), "supervised" (train
-            on the seeds only), one of the paper's baselines "sim_threshold", "one_to_one" and "mutual_nearest", or an
-            object of their classes, such as `sf.Stea(...)`. The default, None, takes the preset's.
+            on the seeds only), "structural" (no encoder at all), one of the paper's baselines "sim_threshold",
+            "one_to_one" and "mutual_nearest", or an object of their classes, such as `sf.Stea(...)`. The default, None,
+            takes the preset's.
         search: How candidates are searched; the default, None, takes the preset's.
         rounds: How many times pseudo mappings are selected and trained on; the default, None, takes the preset's.
         seed: The seed of all random numbers; the default, None, takes the preset's.
-        clues: What names say, from `find_clues`: their anchors count as seeds, so that no seed is needed, and the
-            similarity of names is added to that of the encoder. The default, None, uses graphs and seeds alone.
-        device: The torch device of the encoder, such as "cpu" or "cuda".
+        clues: What names and values say, from `find_clues`: pairs by equal names count as seeds, so that no seed is
+            needed, the similarity of names is added to that of the encoder, and equal values are evidence as neighbours
+            are. The default, None, uses graphs and seeds alone.
+        device: The torch device of the encoder, such as "cpu" or "cuda"; the default, None, takes the preset's.
         checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
@@ -101,25 +107,30 @@ class SelfTraining:
         rounds: int | None = None,
         seed: int | None = None,
         clues: Clues | None = None,
-        device: str = "cpu",
+        device: str | None = None,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callable[[Round], object]] = (),
         progress: bool | None = None,
     ) -> None:
-        _check_graphs(pair)
+        check_graphs(pair)
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
-        self.config = configured(preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed)
+        self.config = configured(
+            preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device
+        )
         self.method = self.config.method
         self.names = None if clues is None else clues.names
+        self.values = usable_values(pair, clues, self.method)
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
         self.anchors = anchors
         self.certain = np.concatenate([pair.train, anchors])
-        self.seeds, self.held_out = _split(pair, anchors, self.config.validation, self.config.seed)
+        if not len(self.certain) and self.values is None:
+            raise ValueError(NOTHING_KNOWN)
+        self.seeds, self.held_out = split_links(pair, anchors, self.config.validation, self.config.seed)
         own = encoder is not None and not isinstance(encoder, (str, EncoderConfig))
-        self.encoder: Encoder = encoder if own else self._made(self.config.encoder, device)  # type: ignore[assignment]
+        self.encoder: Encoder = encoder if own else self._made(self.config.encoder)  # type: ignore[assignment]
         # The last round is the encoder's.
         self.start_rounds = min(self.method.start_rounds, self.config.rounds) if isinstance(self.method, Stea) else 0
-        self.starter = self._made(STARTER, "cpu") if self.start_rounds else None
+        self.starter = self._made(STARTER) if self.start_rounds else None
         first_epochs = self.config.encoder.first_epochs
         if first_epochs is None and self.start_rounds and isinstance(self.method, Stea):
             first_epochs = self.method.first_epochs
@@ -132,9 +143,9 @@ class SelfTraining:
                 settings["clues"] = clues.fingerprint
             self.checkpoint = Checkpoint(Path(checkpoint), pair, settings)
 
-    def _made(self, encoder: EncoderConfig, device: str) -> Encoder:
+    def _made(self, encoder: EncoderConfig) -> Encoder:
         graphs = self.pair.kg1, self.pair.kg2
-        return make(encoder.name, *graphs, seed=self.config.seed, device=device, **encoder.options)
+        return make(encoder.name, *graphs, seed=self.config.seed, device=encoder.device, **encoder.options)
 
     def run(self) -> SelfTrainingResult:
         """Train, and self-train until the rounds are over or the pairs settle.
@@ -152,18 +163,16 @@ class SelfTraining:
     def _run(self) -> SelfTrainingResult:
         state = State(Monitor(self.pair))
         if self.checkpoint is None or not self.checkpoint.exists():
-            if self.names is not None and isinstance(self.method, Stea):
+            if (self.names is not None or self.values is not None) and isinstance(self.method, Stea):
                 state.pairs = self._first_pairs(self.method)
-            self._train(state, np.concatenate([self.seeds, state.pairs]))
+            if not isinstance(self.method, Structural):
+                self._train(state, np.concatenate([self.seeds, state.pairs]))
         elif (finished := self._resume(state)) is not None:
             return finished
         while True:
             number = len(state.history)
-            last = isinstance(self.method, Supervised) or number >= self.config.rounds
-            with state.stage("topk"):
-                embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
-                self._save(state)  # not before: a state without usable embeddings must not replace the last good one
-                candidates = self._search(embeddings, state.pairs if number else state.pairs[:0])
+            last = isinstance(self.method, (Supervised, Structural)) or number >= self.config.rounds
+            embeddings, candidates = self._guesses(state, number)
             with state.stage("select"):
                 refinement, pairs, probs = self._select(candidates, state.pairs, number, last)
                 settled = not last and number > self.start_rounds
@@ -197,12 +206,22 @@ class SelfTraining:
         with state.stage("train"):
             train(self._encoder(number), pairs, epochs, self.progress)
 
+    def _guesses(self, state: State, number: int) -> tuple[Any, TopK | None]:
+        """The embeddings of a round, and the candidates among them; neither where there is no encoder."""
+        if isinstance(self.method, Structural):
+            return None, None
+        with state.stage("topk"):
+            embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
+            self._save(state)  # not before: a state without usable embeddings must not replace the last good one
+            return embeddings, self._search(embeddings, state.pairs if number else state.pairs[:0])
+
     def _search(self, embeddings: tuple[Array, Array], previous: np.ndarray) -> TopK:
         search = self.config.search
         # With held-out seeds β is fitted to them, after the search.
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None
         if isinstance(self.method, Stea) and self.method.two_views and len(previous):
-            settled = np.concatenate([self.certain, previous])
+            # Two views agree on these pairs: hardly anything of a new search would change them.
+            settled = np.concatenate([self.seeds, previous])
             return topk_of_unsettled(*embeddings, settled, search.k, search.csls, beta=beta, progress=self.progress)
         return topk(*embeddings, search.k, search.csls, beta=beta, progress=self.progress)
 
@@ -223,14 +242,17 @@ class SelfTraining:
         state.history = [Round(**record) for record in saved.history]
         if saved.result is not None:
             checkpoint_logger.info("the run in %s is finished: nothing of it is repeated", self.checkpoint.folder)
-            return unpack_result(saved.result, state.history, encoder, self.pair)
+            return unpack_result(saved.result, state.history, encoder, self.pair, self.values)
         checkpoint_logger.info("continuing in round %d from %s", len(state.history), self.checkpoint.folder)
         return None
 
     def _select(
-        self, candidates: TopK, previous: np.ndarray, number: int, last: bool
+        self, candidates: TopK | None, previous: np.ndarray, number: int, last: bool
     ) -> tuple[Refinement | None, np.ndarray, np.ndarray]:
         """The refinement, if there is one, and the selected pairs with their probability or score."""
+        if isinstance(self.method, Structural):
+            return self._spread(self.method)
+        assert candidates is not None, "an encoder has candidates"
         if isinstance(self.method, Stea):
             return self._refined(self.method, candidates, previous, number, last)
         return None, *self.method.select_pairs(candidates, previous, self.certain)
@@ -241,58 +263,58 @@ class SelfTraining:
         threshold = method.plan.threshold(number, last=last) if method.threshold is None else method.threshold
         if self.names is not None:
             candidates = with_names(candidates, self.names, self.config.search.k)
-        out = refine(
-            candidates, self.pair.kg1, self.pair.kg2, seeds=self.certain, holdout=self.held_out,
-            relations=oracle_relations(self.pair) if self._reads_test_links else None,
-            method=method.plan.method(number, last=last), select=method.select, threshold=threshold,
-        )  # fmt: skip
+        relations = oracle_relations(self.pair) if self._reads_test_links else None
+        graphs = self.pair.kg1, self.pair.kg2
+        problem = problem_of(candidates, *graphs, self.certain, self.held_out, relations, Execution())
+        step = method.plan.method(number, last=last)
+        out = refined(replace(problem, values=self.values), step, method.select, threshold)
         structural = self._structural_view(previous) if method.two_views else None
         if structural is not None and last:
             out = mean_of_views(out, structural, seeds=self.certain, strategy=method.select, threshold=threshold)
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
         if structural is not None and not last:
             pairs, probs = agreed_pairs(pairs, probs, structural, previous)
-        if last and out.forward.support is not None:
+        return out, *(self._given_out(out, pairs, probs, threshold) if last else (pairs, probs))
+
+    def _spread(self, method: Structural) -> tuple[Refinement, np.ndarray, np.ndarray]:
+        """What seeds and anchors come to by structure alone, and the pairs that are likely enough."""
+        out = refine_by_structure(
+            self.pair.kg1, self.pair.kg2, self.certain, k=self.config.search.k, method=method.refinement,
+            names=self.names, values=self.values,
+        )  # fmt: skip
+        pairs, probs = select(method.select, out.forward, out.backward, method.threshold, self.certain)
+        return out, *self._given_out(out, pairs, probs, method.threshold)
+
+    def _given_out(
+        self, out: Refinement, pairs: np.ndarray, probs: np.ndarray, threshold: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of the last pairs those that stand out by themselves, and the anchors, which are results, not knowledge."""
+        if out.forward.support is not None:
             kept = _supported(out, pairs, threshold)
             pairs, probs = pairs[kept], probs[kept]
-        if last:  # anchors are results, not knowledge
-            pairs = np.concatenate([self.anchors, pairs])
-            probs = np.concatenate([np.ones(len(self.anchors), dtype=probs.dtype), probs])
-        return out, pairs, probs
+        return (
+            np.concatenate([self.anchors, pairs]),
+            np.concatenate([np.ones(len(self.anchors), dtype=probs.dtype), probs]),
+        )
 
     def _first_pairs(self, method: Stea) -> np.ndarray:
-        """Pairs to train on beside the seeds before there is an encoder: what names and structure agree on."""
+        """Pairs to train on beside the seeds before there is an encoder: what names, values and structure agree on."""
         found = self._structural_view(np.zeros((0, 2), dtype=np.int64))
         threshold = method.plan.threshold(0, last=False) if method.threshold is None else method.threshold
         sure = to_numpy(found.pair_probs, "pair_probs") > (threshold or 0.0)
+        if not sure.any() and not len(self.certain):
+            raise NoStartError("there is nothing to start from: the values that are alike lead to no pair of entities")
         return to_numpy(found.pairs, "pairs")[sure]
 
     def _structural_view(self, known: np.ndarray) -> Refinement:
         """What seeds and the pairs of the round before come to without the encoder."""
         seeds = np.concatenate([self.certain, known])
         # Pairs that are spread over the graphs already have a short way to go.
-        sweeps = KNOWN_SWEEPS if len(known) else STRUCTURAL.sweeps
+        method = replace(STRUCTURAL, sweeps=KNOWN_SWEEPS) if len(known) else STRUCTURAL
         graphs = self.pair.kg1, self.pair.kg2
-        return refine_by_structure(*graphs, seeds, k=self.config.search.k, sweeps=sweeps, names=self.names)
-
-
-def _check_graphs(pair: Pair) -> None:
-    for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
-        if graph.num_triples == 0:
-            raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
-    check_separate(pair.kg1, pair.kg2, pair.train)
-
-
-def _split(pair: Pair, anchors: np.ndarray, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Seeds and anchors to train on, and seeds held out for calibration."""
-    if len(pair.train) + len(anchors) == 0:
-        raise ValueError(
-            "pair.train is empty, and there are no clues: self-training needs a seed, or names that both graphs share"
+        return refine_by_structure(
+            *graphs, seeds, k=self.config.search.k, method=method, names=self.names, values=self.values
         )
-    count = int(validation * len(pair.train))
-    order = np.random.default_rng(seed).permutation(len(pair.train))
-    held_out = np.concatenate([pair.train[np.sort(order[:count])], pair.valid])
-    return np.concatenate([pair.train[np.sort(order[count:])], anchors]), held_out
 
 
 def _supported(out: Refinement, pairs: np.ndarray, threshold: float | None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How pseudo mappings are found in every round: STEA, nothing at all, or one of the paper's baselines."""
+"""How pairs are found: STEA, structure alone, nothing at all, or one of the paper's baselines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import option_class
-from stea_fast.refinement.config import Method
+from stea_fast.refinement.config import Joint, Method
 from stea_fast.refinement.schedule import EveryRound, Schedule, plan_of
 from stea_fast.refinement.selection import check_selection, mutual_nearest, one_to_one, similarity_threshold
+from stea_fast.refinement.structural import STRUCTURAL
 from stea_fast.types import TopK
 
 Selection = tuple[np.ndarray, np.ndarray]
@@ -36,7 +37,8 @@ class Stea:
             encoder learns little, and from the pairs that these rounds find it learns at once. The last round is never
             one of them.
         two_views: Whether a refinement from structure alone, without the encoder, is made beside every other. Only
-            pairs on which both agree are trained on, and the last round ranks by the mean of both probabilities.
+            pairs on which both agree are trained on, and the last round ranks by the mean of both probabilities. Later
+            rounds search only the entities without such a pair; the others have their partner as only candidate.
         first_epochs: The number of epochs of the encoder's first training after the start rounds; the default, None,
             takes the encoder's own number.
 
@@ -73,6 +75,42 @@ class Stea:
     def plan(self) -> Schedule | EveryRound:
         """The refinement of every round, as an object that is asked for the method and the threshold of a round."""
         return plan_of(self.refinement)
+
+
+@option_class
+@dataclass(frozen=True, kw_only=True)
+class Structural:
+    """Spread what is known over the graphs by proposals and joint refinement alone: no encoder, no search, one round.
+
+    Time and memory grow with the number of triples, so this is the way to large graphs; it takes seconds on small ones.
+
+    Args:
+        refinement: How the pairs are refined, an `sf.Joint`; its number of sweeps is how far seeds can spread.
+        select: Which refined pairs are given out; see `refine`.
+        threshold: The probability that these must exceed.
+
+    Raises:
+        ValueError: An option is outside its range, or not among its choices.
+        TypeError: An option does not exist, or is of the wrong type.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> result = sf.SelfTraining(pair, preset="structural").run()
+        >>> len(result.history), result.embeddings is None
+        (1, True)
+    """
+
+    name: ClassVar[str] = "structural"
+    refinement: Joint = STRUCTURAL
+    select: str = "mutual"
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.refinement, Joint):
+            raise TypeError(f"refinement must be an sf.Joint, got {type(self.refinement).__name__}")
+        validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
+        check_selection(self.select, self.threshold)
 
 
 @option_class
@@ -216,9 +254,9 @@ class MutualNearest:
 
 
 Baseline = Supervised | SimilarityThreshold | OneToOne | MutualNearest
-SelfTrainingMethod = Stea | Baseline
+SelfTrainingMethod = Stea | Structural | Baseline
 METHODS: dict[str, type[SelfTrainingMethod]] = {
-    cls.name: cls for cls in (Stea, Supervised, SimilarityThreshold, OneToOne, MutualNearest)
+    cls.name: cls for cls in (Stea, Structural, Supervised, SimilarityThreshold, OneToOne, MutualNearest)
 }
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from stea_fast._util import validate
-from stea_fast.encoders import NAMES
+from stea_fast.encoders import NAMES, absent
 from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
-from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, method_named
+from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, method_named
 
 # An eighth of the original relation dimensions: an eighth of the time of the search, most of the quality.
 STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
@@ -16,6 +16,7 @@ STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
 AGREEING = Stea(two_views=True)
 
 PRESETS: dict[str, SelfTrainingConfig] = {
+    "structural": SelfTrainingConfig(encoder=EncoderConfig(name=absent.NAME), method=Structural(), rounds=0),
     "fast": SelfTrainingConfig(encoder=STARTER, method=AGREEING, rounds=3),
     "full": SelfTrainingConfig(
         # A fifth of DBP15K's entities as negatives: a cheaper step, the same Hit@1 at 1 % seeds (bench/NOTES.md).
@@ -26,12 +27,14 @@ PRESETS: dict[str, SelfTrainingConfig] = {
 }
 
 
-def preset(name: str) -> SelfTrainingConfig:
+def preset(name: str, *, device: str = "cpu") -> SelfTrainingConfig:
     """Look up the configuration behind the name of a preset, to read it or to change it.
 
     Args:
-        name: "fast" (propagation in 1,024 dimensions, 3 rounds) or "full" (three rounds of propagation, then three of
-            Dual-AMN with 8,192 negatives drawn for every step).
+        name: "structural" (no encoder: seeds spread over the graphs), "fast" (propagation in 1,024 dimensions, 3
+            rounds) or "full" (three rounds of propagation, then three of Dual-AMN with 8,192 negatives drawn for every
+            step).
+        device: The torch device that the encoder is trained on, such as "cpu" or "cuda".
 
     Returns:
         A `SelfTrainingConfig`. Change it by `dataclasses.replace`, and give it to `SelfTraining` or `align` as
@@ -45,7 +48,7 @@ def preset(name: str) -> SelfTrainingConfig:
         >>> sf.preset("fast").rounds
         3
     """
-    return PRESETS[validate.choice(name, "preset", tuple(PRESETS))]
+    return configured(PRESETS[validate.choice(name, "preset", tuple(PRESETS))], device=device)
 
 
 def configured(
@@ -56,6 +59,7 @@ def configured(
     search: SearchConfig | None = None,
     rounds: int | None = None,
     seed: int | None = None,
+    device: str | None = None,
 ) -> SelfTrainingConfig:
     """A preset, by its name or as it is, with some of its parts replaced; None keeps a part.
 
@@ -71,11 +75,14 @@ def configured(
         changes["encoder"] = encoder
     elif isinstance(encoder, str):
         if validate.choice(encoder, "encoder", NAMES) != chosen.encoder.name:
-            changes["encoder"] = EncoderConfig(name=encoder)
+            changes["encoder"] = EncoderConfig(name=encoder, device=chosen.encoder.device)
     elif encoder is not None:
         changes["encoder"] = replace(chosen.encoder, name=type(encoder).__name__, options={})
     if isinstance(method, str):
         changes["method"] = chosen.method if method == chosen.method.name else method_named(method)
     else:
         changes["method"] = method
-    return replace(chosen, **{name: value for name, value in changes.items() if value is not None})
+    if isinstance(changes["method"], Structural) and encoder is None:
+        changes["encoder"] = EncoderConfig(name=absent.NAME)
+    made = replace(chosen, **{name: value for name, value in changes.items() if value is not None})
+    return made if device is None else replace(made, encoder=replace(made.encoder, device=device))

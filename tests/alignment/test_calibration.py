@@ -44,6 +44,15 @@ def test_a_few_held_out_links_change_the_prior_a_little():
     assert link_model.fit(features[:0], right[:0], prior)(features) == pytest.approx(before)
 
 
+def test_sources_without_counterpart_have_a_fixed_share_of_the_weight():
+    weak = replace(link_model.shipped_prior(), deviations=np.full(1 + len(FEATURES), 100.0))
+    features = np.tile(weak.means, (100, 1))  # alike, so that the probability is the share of right links
+    for num_absent in (5, 50, 90):
+        absent = np.arange(100) < num_absent
+        model = link_model.fit(features, ~absent, weak, absent)
+        assert model(features) == pytest.approx(1.0 - link_model.ABSENT_SHARE, abs=0.01)
+
+
 @given(st.integers(0, 10**6), st.integers(1, 60))
 def test_no_feature_ever_speaks_against_a_link(seed, n):
     rng = np.random.default_rng(seed)
@@ -140,7 +149,7 @@ def test_a_wrong_candidate_has_fewer_supporters(chain):
 
 
 def test_align_refuses_a_method_that_gives_no_probabilities():
-    with pytest.raises(ValueError, match=r"which only sf\.Stea gives; got Supervised\(\)"):
+    with pytest.raises(ValueError, match=r"which only sf\.Stea and sf\.Structural give; got Supervised\(\)"):
         sf.align(sf.synthetic_pair(60), preset=sf.SelfTrainingConfig(method=sf.Supervised()))
 
 

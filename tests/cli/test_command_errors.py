@@ -107,14 +107,20 @@ def test_too_little_memory_is_one_line_with_advice_and_a_code_of_its_own(folder,
 
 
 def test_a_wrong_command_line_is_told_apart(folder, capsys):
-    assert "--seeds is missing" in fails(
-        capsys, 2, "align", str(folder / "a.nt"), str(folder / "b.nt"), "--out", "x.tsv"
-    )
+    files = [str(folder / "a.nt"), str(folder / "b.nt"), "--out", str(folder / "l.tsv")]
+    assert "give --seeds, or leave out --use-names never" in fails(capsys, 2, "align", *files, "--use-names", "never")
     assert "expected two files" in fails(capsys, 2, "align", str(folder / "a.nt"), "--out", str(folder / "l.tsv"))
     assert "--min-prob" in fails(capsys, 2, *align(folder), "--min-prob", "7")
     with pytest.raises(SystemExit) as stopped:
         main(["align"])
     assert stopped.value.code == 2
+
+
+def test_graphs_that_nothing_connects_are_an_error_of_its_own(folder, capsys):
+    error = fails(capsys, 7, "align", str(folder / "a.nt"), str(folder / "b.nt"), "--out", str(folder / "links.tsv"),
+                  "--quiet")  # fmt: skip
+    assert "nothing to start from" in error and "no entity has a name" in error and "give some known links" in error
+    assert (folder / "links.tsv").read_text() == "earlier output"
 
 
 @pytest.mark.parametrize("place", ["absent/links.tsv", "a.nt/links.tsv", "."])

@@ -169,7 +169,7 @@ def test_empty_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"seed_fraction": 0}, ValueError, "seed_fraction must be above 0"),
+        ({"seed_fraction": -0.1}, ValueError, "seed_fraction must be a finite number between 0.0 and 1.0"),
         ({"seed_fraction": 1.5}, ValueError, "seed_fraction must be a finite number between 0.0 and 1.0"),
         ({"seed_fraction": "all"}, TypeError, "seed_fraction must be a number"),
         ({"split_seed": -1}, ValueError, "split_seed must be between"),

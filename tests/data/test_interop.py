@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
-from stea_fast.name_table import NameTable
+from stea_fast._util.name_table import NameTable
 
 TRIPLES = {("a", "knows", "b"), ("b", "likes", "c")}
 

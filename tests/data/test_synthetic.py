@@ -89,6 +89,11 @@ def test_the_split_is_disjoint_complete_and_of_the_size_asked_for():
     assert {reveal(part).dtype for part in (pair.links, pair.train, pair.test, pair.valid)} == {np.dtype(np.int64)}
 
 
+def test_no_seeds_can_be_asked_for():
+    pair = synthetic_pair(100, seed_fraction=0.0)
+    assert pair.train.shape == (0, 2) and len(pair.test) == len(pair.links) == 80
+
+
 def test_seeds_are_no_more_popular_than_other_entities():
     pair = synthetic_pair(20_000, overlap=1.0)
     seeds, others = (np.median(pair.kg1.degrees[reveal(part)[:, 0]]) for part in (pair.train, pair.test))
@@ -183,7 +188,7 @@ def test_neighbours_alone_find_most_links_from_a_tenth_of_them():
         ({"mean_degree": 0.5}, ValueError, "mean_degree must be a finite number between 1.0"),
         ({"overlap": 1.1}, ValueError, "overlap must be a finite number between 0.0 and 1.0"),
         ({"edge_noise": -0.1}, ValueError, "edge_noise must be a finite number"),
-        ({"seed_fraction": 0.0}, ValueError, "seed_fraction must be above 0"),
+        ({"seed_fraction": -0.1}, ValueError, "seed_fraction must be a finite number between 0.0 and 1.0"),
     ],
 )
 def test_a_wrong_argument_is_named(options, error, message):

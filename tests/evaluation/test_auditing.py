@@ -25,7 +25,7 @@ def run(pair, **options):
     return sf.SelfTraining(pair, **{**SMALL, **options}).run()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", sorted({*METHODS} - {"structural"}))  # which takes no encoder
 def test_it_passes_for_every_method(pair, method):
     found = sf.audit(pair, lambda given: run(given, method=method))
     assert found.numbers > 1000 and "result.candidates.forward.scores" in found.arrays

@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from stea_fast._util.name_table import NameTable
 from stea_fast.formats.links import read_link_rows, write_link_rows
 from stea_fast.formats.relations import write_relation_rows
 from stea_fast.formats.result_rows import LinkRow, RelationRow
 from stea_fast.formats.triples import Problems, TripleTable, read_triples, write_triples
-from stea_fast.name_table import NameTable
 
 pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
 pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")

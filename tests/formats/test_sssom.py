@@ -91,3 +91,11 @@ def test_a_file_of_somebody_else_is_read_with_its_own_prefixes(tmp_path):
     )
     (link,) = read_link_rows(path, Problems(strict=True))
     assert (link.source, link.target) == ("http://a.org/1", "http://b.org/2")
+
+
+def test_half_a_character_in_a_prefix_is_a_problem_with_its_line(tmp_path):
+    path = tmp_path / "links.sssom.tsv"
+    path.write_text('#curie_map:\n#  n: "http://x\\ud800/"\nsubject_id\tobject_id\nn:a\tn:b\nc\td\n', encoding="utf-8")
+    problems = Problems(strict=False)
+    assert [(link.source, link.target) for link in read_link_rows(path, problems)] == [("c", "d")]
+    assert problems.first == [f"{path}:4: a name holds half a character, '\\ud800'"]

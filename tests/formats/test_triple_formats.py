@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stea_fast._util.name_table import NameTable
 from stea_fast.formats import rdf
 from stea_fast.formats.terms import unwrap, wrap
 from stea_fast.formats.triple_table import Problems, TableBuilder
 from stea_fast.formats.triples import FORMATS, TripleTable, read_triples, write_triples
-from stea_fast.name_table import NameTable
 
 pyoxigraph = pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
 pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")

@@ -63,7 +63,7 @@ def test_the_last_round_is_the_encoder_s_whatever_the_number_of_rounds(pair):
     np.testing.assert_array_equal(supervised.trained_on[0][0], pair.train)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", sorted({*METHODS} - {"structural"}))  # which takes no encoder
 def test_every_method_runs_and_selects_no_seed(pair, method):
     result = run(pair, method=method, rounds=2)
     assert not set(result.pairs[:, 0].tolist()) & set(pair.train[:, 0].tolist())

@@ -13,6 +13,7 @@ from stea_fast.encoders.base import TrainingError
 from stea_fast.selftraining import checkpoint
 from stea_fast.selftraining.methods import METHODS
 
+WITH_ENCODER = sorted({*METHODS} - {"structural"})
 SMALL = {
     "propagation": {"dim": 16, "relation_dim": 4},
     "dual_amn": {"dim": 8},
@@ -37,12 +38,12 @@ def training(pair, encoder="propagation", **options):
 
 @pytest.mark.parametrize("encoder", encoders.NAMES)
 def test_without_seeds_there_is_nothing_to_train_on(pair, encoder):
-    with pytest.raises(ValueError, match="train is empty: self-training needs at least one seed"):
+    with pytest.raises(ValueError, match="train is empty, and there are no clues: self-training needs a seed"):
         training(replace(pair, train=pair.train[:0]), encoder)
 
 
 @pytest.mark.parametrize("encoder", encoders.NAMES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", WITH_ENCODER)
 def test_one_seed_is_enough_to_begin(pair, encoder, method):
     alone = replace(pair, train=pair.train[:1])
     result = training(alone, encoder, method=method).run()
@@ -51,7 +52,7 @@ def test_one_seed_is_enough_to_begin(pair, encoder, method):
 
 
 @pytest.mark.parametrize("encoder", encoders.NAMES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", WITH_ENCODER)
 def test_seeds_that_cover_everything_leave_nothing_to_find(encoder, method):
     known = sf.synthetic_pair(60, seed=1, overlap=1.0, seed_fraction=1.0)
     result = training(known, encoder, method=method).run()
@@ -62,7 +63,7 @@ def test_seeds_that_cover_everything_leave_nothing_to_find(encoder, method):
 
 
 @pytest.mark.parametrize("side", ["kg1", "kg2"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", WITH_ENCODER)
 def test_a_graph_without_edges_is_named_before_anything_is_trained(pair, side, method):
     with pytest.raises(ValueError, match=rf"pair\.{side} has no triples"):
         training(replace(pair, **{side: EMPTY}), method=method)

@@ -128,7 +128,7 @@ def test_a_preset_is_a_name_or_a_configuration(wrong):
     for call in (self_training, align):
         with pytest.raises(TypeError, match=r"preset must be a name or an sf\.SelfTrainingConfig"):
             call(preset=wrong)
-    with pytest.raises(ValueError, match="preset must be one of 'fast', 'full'; got 'quick'"):
+    with pytest.raises(ValueError, match="preset must be one of 'structural', 'fast', 'full'; got 'quick'"):
         sf.preset("quick")
 
 
@@ -269,11 +269,13 @@ def test_an_explicit_schedule_reaches_the_refinement(monkeypatch):
 
     seen = []
 
-    def spied(*args, **options):
-        seen.append((options["method"], options["threshold"]))
-        return sf.refine(*args, **options)
+    refined = loop.refined
 
-    monkeypatch.setattr(loop, "refine", spied)
+    def spied(problem, method, select, threshold):
+        seen.append((method, threshold))
+        return refined(problem, method, select, threshold)
+
+    monkeypatch.setattr(loop, "refined", spied)
     schedule = sf.Schedule(
         evidence_weights=(3.0, 2.0), thresholds=(0.1, 0.95), final_weight=7.0, final_threshold=0.25, sweeps=2
     )
@@ -302,8 +304,7 @@ def test_the_default_method_is_the_same_everywhere():
     assert default == inspect.signature(sf.Refiner).parameters["refinement"].default == "joint"
     assert sf.Stea().refinement == default
     assert sf.Refiner(PAIR.kg1, PAIR.kg2, PAIR.train).plan == sf.Stea().plan == sf.Schedule()
-    for preset in PRESETS.values():
-        assert preset.method.refinement == default
+    assert {name for name, preset in PRESETS.items() if preset.method.refinement != default} == {"structural"}
     for function in (sf.SelfTraining, sf.align):
         assert inspect.signature(function).parameters["preset"].default == "fast"
     settings = sf.align(PAIR, rounds=0, calibration="none").settings
@@ -321,5 +322,5 @@ def test_align_takes_a_configuration_and_tells_its_settings():
     settings = json.loads(json.dumps(alignment.settings))
     wanted = {name: settings[name] for name in replace(config, rounds=1).to_dict()}
     assert sf.SelfTrainingConfig.from_dict(wanted) == replace(config, rounds=1)
-    with pytest.raises(ValueError, match=r"only sf\.Stea gives"):
+    with pytest.raises(ValueError, match=r"only sf\.Stea and sf\.Structural give"):
         sf.align(PAIR, preset=sf.SelfTrainingConfig(method=sf.MutualNearest()))

@@ -170,3 +170,17 @@ def test_a_line_that_could_not_be_appended_is_not_there(tmp_path, monkeypatch, c
     with pytest.raises(OutputError, match="No space left on device; what was there before is untouched"):
         append_line(path, b"two")
     assert path.read_bytes() == b"one\n"
+
+
+def test_a_folder_that_is_taken_for_a_leftover_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
+    opened = disk.open_path
+
+    def removed_first(path, flags):
+        monkeypatch.setattr(disk, "open_path", opened)
+        os.rmdir(path)
+        return opened(path, flags)
+
+    monkeypatch.setattr(disk, "open_path", removed_first)
+    aside, descriptor = asides.new_folder(tmp_path / "graph")
+    os.close(descriptor)
+    assert [path.name for path in tmp_path.iterdir()] == [aside.name]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stea_fast.alignment.api import CALIBRATIONS, NOTHING_TO_START_FROM, align
+from stea_fast.alignment.api import CALIBRATIONS, align
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -16,8 +16,9 @@ from stea_fast.clues.types import Clues
 from stea_fast.data.dataset_folders import load_pair
 from stea_fast.data.files import make_pair
 from stea_fast.data.pair import Pair
+from stea_fast.selftraining.config import SelfTrainingConfig
 from stea_fast.selftraining.history import Round
-from stea_fast.selftraining.presets import PRESETS
+from stea_fast.selftraining.presets import PRESETS, preset
 from stea_fast.types import ArrayLike
 
 HELP = "align two graphs: from files of triples, and names or a few known links, to links for every entity"
@@ -47,7 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fold", type=int, metavar="N", help="of a folder: its published split, or fold N of OpenEA")
     inputs.add_output_options(parser)
     group = parser.add_argument_group("method")
-    group.add_argument("--preset", choices=tuple(PRESETS), default="fast", help="fast (no training) or full (Dual-AMN)")
+    group.add_argument(
+        "--preset",
+        choices=tuple(PRESETS),
+        default="fast",
+        help="structural (no encoder), fast (no training) or full (Dual-AMN)",
+    )
     group.add_argument("--rounds", type=int, help="rounds of self-training (default: the preset's)")
     group.add_argument(
         "--calibration", choices=CALIBRATIONS, default="auto", help="of the probabilities (default: auto)"
@@ -71,9 +77,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
     alignment = align(
-        pair, preset=arguments.preset, min_prob=arguments.min_prob, precision=arguments.precision,
+        pair, preset=_preset(arguments), min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
-        rounds=arguments.rounds, device=arguments.device, checkpoint=arguments.checkpoint,
+        rounds=arguments.rounds, checkpoint=arguments.checkpoint,
         clues=clues, progress=console.progress, callbacks=[_Rounds(arguments, console)],
     )  # fmt: skip
     inputs.write_outputs(alignment, arguments)
@@ -84,6 +90,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         text = f"{judged}\n{text}"
     console.result(facts, text)
     return OK
+
+
+def _preset(arguments: argparse.Namespace) -> str | SelfTrainingConfig:
+    """The preset, by its name where nothing of it changes."""
+    return arguments.preset if arguments.device == "cpu" else preset(arguments.preset, device=arguments.device)
 
 
 def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
@@ -119,8 +130,7 @@ def _clues(pair: Pair, use: str, console: Console) -> Clues | None:
     clues = find_clues(pair)
     for sentence in clues.found:
         console.note(sentence)
-    if not len(pair.train) and not len(clues.anchors):
-        raise ValueError(NOTHING_TO_START_FROM)
+    clues.check_start(pair.train)
     return clues
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from stea_fast import _backends
 from stea_fast._util.memory import peak
+from stea_fast._util.name_table import NameTable
 from stea_fast.cli.console import Console
 from stea_fast.cli.exit_codes import OK
 from stea_fast.data.pair import Pair
 from stea_fast.data.synthetic import synthetic_pair
 from stea_fast.encoders import demo
 from stea_fast.formats.triples import MissingExtraError, TripleTable, read_triples, write_triples
-from stea_fast.name_table import NameTable
 from stea_fast.refinement.api import refine
 from stea_fast.search.topk import topk
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from stea_fast._util.name_table import NameTable
 from stea_fast.alignment.link_table import labels
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -12,7 +13,6 @@ from stea_fast.cli.inputs import add_spreadsheet_option
 from stea_fast.cli.outputs import check_files
 from stea_fast.data.dataset_folders import load_pair
 from stea_fast.formats.triples import FORMATS, LITERALS, TripleTable, format_of, read_triples, write_triples
-from stea_fast.name_table import NameTable
 
 HELP = "convert a graph to another format; every triple, every value and every id is kept"
 EXAMPLES = """examples:

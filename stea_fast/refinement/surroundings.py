@@ -1,0 +1,79 @@
+"""What a joint refinement looks at around the entities: their neighbours, and their values where there are any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from stea_fast.clues.value_nodes import ValueNodes
+from stea_fast.data.graph import KG
+from stea_fast.types import Beliefs, RelationAlignment
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """The graphs as kernels see them: entities, and behind them values with beliefs that never change.
+
+    Without values everything is as it was given. With them, whatever is said of entities is completed by what holds of
+    values: their beliefs, no candidates, and that nobody may propose them.
+
+    Attributes:
+        plain: The graphs of entities.
+        values: Values as nodes; None where there are none.
+    """
+
+    plain: tuple[KG, KG]
+    values: ValueNodes | None = None
+
+    @property
+    def graphs(self) -> tuple[KG, KG]:
+        """The graphs with their values."""
+        return self.plain if self.values is None else self.values.graphs
+
+    def beliefs(self, side: int, held: Beliefs) -> Beliefs:
+        """Beliefs about the entities of graph 0 or 1, and behind them those about its values."""
+        if self.values is None:
+            return held
+        fixed = self.values.beliefs[side]
+        return Beliefs(
+            np.concatenate([held.indptr, held.indptr[-1] + fixed.indptr[1:]]),
+            np.concatenate([held.targets, fixed.targets]),
+            np.concatenate([held.weights, fixed.weights]),
+        )
+
+    def offsets(self, indptr: np.ndarray) -> np.ndarray:
+        """Where the pairs of every source begin; values have none."""
+        extra = self.graphs[0].num_entities - self.plain[0].num_entities
+        return np.concatenate([indptr, np.full(extra, indptr[-1])]) if extra else indptr
+
+    def open(self, side: int, entities: np.ndarray) -> np.ndarray:
+        """bool: which entities of graph 0 or 1 may get counterparts; values never."""
+        extra = self.graphs[side].num_entities - len(entities)
+        return np.concatenate([entities, np.zeros(extra, dtype=bool)]) if extra else entities
+
+    def affinity(self, at_seeds: csr_array) -> csr_array:
+        """What relations have in common at seeds and, of attributes, at values."""
+        return at_seeds if self.values is None else csr_array(at_seeds.maximum(self.values.affinity))
+
+    def relations(self, alignment: RelationAlignment) -> RelationAlignment:
+        """The alignment of relations alone."""
+        return alignment if self.values is None else _part(alignment, [slice(0, kg.num_relations) for kg in self.plain])
+
+    def attributes(self, alignment: RelationAlignment) -> RelationAlignment | None:
+        """The alignment of attributes alone; None where there are no values."""
+        return None if self.values is None else _part(alignment, [slice(kg.num_relations, None) for kg in self.plain])
+
+
+def _part(alignment: RelationAlignment, parts: list[slice]) -> RelationAlignment:
+    """Some relations of either side, with their inverses."""
+    chosen = []
+    for size, part in zip(alignment.shape, parts, strict=True):
+        ids = np.arange(size // 2)[part]
+        chosen.append(np.concatenate([ids, ids + size // 2]))
+    sub12 = alignment.sub12[chosen[0]][:, chosen[1]].tocsr()
+    sub21 = alignment.sub21[chosen[1]][:, chosen[0]].tocsr()
+    for matrix in (sub12, sub21):
+        matrix.sort_indices()
+    return RelationAlignment.trusted(sub12, sub21, alignment.default)
