@@ -82,6 +82,7 @@ def core_extension():
             "csrc/kernels/cpu/int8_search.cpp",
             "csrc/kernels/cpu/int8_wave.cpp",
             "csrc/kernels/cpu/isa.cpp",
+            "csrc/kernels/cpu/negatives.cpp",
             "csrc/kernels/cpu/pair_products.cpp",
             "csrc/kernels/cpu/pair_rows.cpp",
             "csrc/kernels/cpu/pair_values.cpp",

@@ -265,7 +265,7 @@ def reflect_backward(
     tier: str,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
 def hard_negatives(
-    products: NDArray[np.float32] | NDArray[np.uint16],
+    products: NDArray[np.float32],
     queries: NDArray[np.float32],
     z: NDArray[np.float32],
     norms: NDArray[np.float32],
@@ -278,7 +278,20 @@ def hard_negatives(
     n_threads: int,
     tier: str,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
-def has_bfloat16() -> bool: ...
+def byte_negatives(
+    queries: NDArray[np.float32],
+    z: NDArray[np.float32],
+    norms: NDArray[np.float32],
+    base: NDArray[np.float32],
+    centre: NDArray[np.float32],
+    ends: NDArray[np.int32],
+    scale: float,
+    cut: float,
+    gradient: NDArray[np.float32],
+    n_threads: int,
+    tier: str,
+    int8_tier: str,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
 
 class Int8Panels:
     def __init__(

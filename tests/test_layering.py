@@ -100,7 +100,7 @@ def test_tier_code_includes_no_library_container():
     allowed |= {"neighborhood.inl", "vectors.inl", "blanket.inl", "evidence.inl", "proposal_visits.inl"}
     allowed |= {"proposals.inl", "relation_counts.inl"}
     allowed |= {"dropout.inl", "negatives.inl", "reflection.inl", "sparse_rows.inl", "topk.inl", "triple_view.inl"}
-    allowed |= {"int8_lanes.inl", "int8_search.inl", "int8_tier.h"}
+    allowed |= {"byte_products.inl", "int8_lanes.inl", "int8_search.inl", "int8_tier.h"}
     for path in (ROOT / "csrc" / "kernels" / "cpu").glob("*.inl"):
         assert set(includes(path)) <= allowed, path
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import stea_fast._core as _core
+
 Arguments = dict[str, Any]
 
 
@@ -84,15 +86,22 @@ def reflect_backward(rng: np.random.Generator) -> Arguments:
     return {**given, **others, "position": position}
 
 
-def hard_negatives(rng: np.random.Generator) -> Arguments:
-    """Products of single or of half precision."""
+def _negatives(rng: np.random.Generator) -> tuple[Arguments, int, int]:
+    """What both kernels of hard negatives take, and how many queries and entities there are."""
     queries, entities, width = int(rng.integers(0, 20)), int(rng.integers(2, 60)), int(rng.integers(1, 40))
-    products = _floats(rng, queries, entities)
-    short = (products.view(np.uint32) >> 16).astype(np.uint16)
     ends = np.array([rng.permutation(entities)[:2] for _ in range(queries)], dtype=np.int32).reshape(queries, 2)
     vectors = {"queries": _floats(rng, queries, width), "z": _floats(rng, entities, width)}
     sums = {"norms": _floats(rng, entities), "base": _floats(rng, queries), "centre": _floats(rng, queries)}
-    return {
-        "products": short if rng.random() < 0.5 else products, **vectors, **sums, "ends": ends, "scale": 30.0,
-        "cut": 10.0, "gradient": np.zeros_like(vectors["z"]), **_run(rng),
-    }  # fmt: skip
+    rest = {"ends": ends, "scale": 30.0, "cut": 10.0, "gradient": np.zeros_like(vectors["z"]), **_run(rng)}
+    return {**vectors, **sums, **rest}, queries, entities
+
+
+def hard_negatives(rng: np.random.Generator) -> Arguments:
+    """Products of few queries with few entities, and the vectors that they need not come from."""
+    given, queries, entities = _negatives(rng)
+    return {"products": _floats(rng, queries, entities), **given}
+
+
+def byte_negatives(rng: np.random.Generator) -> Arguments:
+    """The same without products, by any of the tiers that make them."""
+    return {**_negatives(rng)[0], "int8_tier": str(rng.choice(_core.int8_tiers(False)))}

@@ -4,7 +4,8 @@ The plain version gathers a vector per edge, scatters the sums, and leaves every
 all negatives. Both get the same weights and random numbers, and their gradients are compared first.
 
 python -m bench.kernels.bench_encoders [--case dbp15k_zh_en] [--encoders dual_amn,rrea,gcn_align,propagation]
-                               [--parts step,round] [--rounds 3] [--threads 2] [--warm-up 0] [--json out.json]
+                               [--parts step,round] [--rounds 3] [--epochs 5] [--threads 2] [--warm-up 0]
+                               [--json out.json]
 """
 
 from __future__ import annotations
@@ -119,20 +120,20 @@ def step(name: str, pair: sf.Pair, rounds: int, warm_up: int) -> Result:
     return {"seconds": timings, "ratio": ratio, "gradient_error": max(errors.values()), "errors": errors}
 
 
-def whole_round(name: str, pair: sf.Pair) -> Result:
+def whole_round(name: str, pair: sf.Pair, epochs: int | None) -> Result:
     """Seconds of making the encoder, of one epoch (the first compiles), of a round's epochs, of the embeddings."""
     marks = [perf_counter()]
     encoder: Any = encoders.make(name, pair.kg1, pair.kg2)
     marks.append(perf_counter())
     encoder.fit(pair.train, 1)
     marks.append(perf_counter())
-    encoder.fit(pair.train, encoder.round_epochs)
+    encoder.fit(pair.train, epochs or encoder.round_epochs)
     marks.append(perf_counter())
     first, _ = encoder.embeddings()
     marks.append(perf_counter())
     return {
         "seconds": dict(zip(("make", "first epoch", "fit", "embeddings"), np.diff(marks).tolist(), strict=True)),
-        "epochs": encoder.round_epochs,
+        "epochs": epochs or encoder.round_epochs,
         "columns": int(first.shape[1]),
         "peak_mb": peak() / 1e6,
     }
@@ -181,6 +182,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--parts", default="step,round", help="some of them, with commas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm-up", type=int, default=0, help="epochs of training before the step is timed")
+    parser.add_argument("--epochs", type=int, help="of a round (default: as many as the encoder trains in one)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="also write everything here")
     arguments = parser.parse_args()
@@ -204,7 +206,7 @@ def main() -> None:
         report["step"] = {name: step(name, pair, arguments.rounds, arguments.warm_up) for name in timed}
         print("\n" + step_report(arguments.case, report["step"]), flush=True)
     if "round" in parts:
-        report["round"] = {name: whole_round(name, pair) for name in names}
+        report["round"] = {name: whole_round(name, pair, arguments.epochs) for name in names}
         print("\n" + round_report(arguments.case, report["round"]), flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

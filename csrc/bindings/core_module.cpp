@@ -236,7 +236,6 @@ PYBIND11_MODULE(_core, m) {
     add_topk_functions(m);
     add_int8_functions(m);
     add_value_functions(m);
-    m.def("has_bfloat16", &has_bfloat16, "Whether the CPU multiplies bfloat16 by instructions of its own.");
     m.def("tiers", &tiers, "Usable tiers, slowest first.");
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "../kernels/cpu/encoding.h"
+#include "../kernels/cpu/isa.h"
 #include "arrays.h"
 #include "released.h"
 
@@ -180,6 +181,7 @@ py::tuple reflect_backward(const ReflectionArrays& graph, const Array<int32_t>& 
         data_of(outer, "outer", outer.shape(0) * outer.shape(1)),
         outer.shape(1),
         position_of(outer_position, "outer_position", view.num_entities, outer.shape(0)),
+        SetSums{},
         d_logits.mutable_data(),
         d_dots.mutable_data(),
         d_near.mutable_data(),
@@ -192,52 +194,65 @@ py::tuple reflect_backward(const ReflectionArrays& graph, const Array<int32_t>& 
     return py::make_tuple(d_on_y, d_on_unit, d_k_y);
 }
 
-// Products are float, or bfloat16 as the bits of uint16.
-template <typename Product>
-py::tuple hard_negatives(const Array<Product>& products, const Array<float>& queries, const Array<float>& z,
+// What a kernel of hard negatives is given, checked, and its results.
+struct Negatives {
+    NegativeBlock block{};
+    Array<float> losses, pushes, pulled;
+
+    Negatives(const Array<float>& queries, const Array<float>& z, const Array<float>& norms, const Array<float>& base,
+              const Array<float>& centre, const Array<int32_t>& ends, double scale, float cut, Array<float>& gradient) {
+        const int64_t width = columns_of(z, "z");
+        const int64_t entities = z.shape(0);
+        expect(queries.ndim() == 2, "queries must be a matrix");
+        const int64_t count = queries.shape(0);
+        expect(entities <= INT32_MAX && count <= INT32_MAX, "more than 2^31 entities or queries");
+        const int32_t* pairs = indices_of(ends, "ends", 2 * count, entities);
+        for (int64_t q = 0; q < count; ++q) expect(pairs[2 * q] != pairs[2 * q + 1], "the ends of a pair must differ");
+        losses = Array<float>(count);
+        pushes = Array<float>(count);
+        pulled = Array<float>({count, width});
+        block.num_queries = count;
+        block.num_entities = entities;
+        block.width = width;
+        block.queries = data_of(queries, "queries", count * width);
+        block.z = data_of(z, "z", entities * width);
+        block.norms = data_of(norms, "norms", entities);
+        block.base = data_of(base, "base", count);
+        block.centre = data_of(centre, "centre", count);
+        block.ends = pairs;
+        block.scale = scale;
+        block.cut = cut;
+        block.losses = losses.mutable_data();
+        block.pushes = pushes.mutable_data();
+        block.pulled = pulled.mutable_data();
+        block.gradient = mutable_data_of(gradient, "gradient", entities * width);
+    }
+
+    py::tuple results() const { return py::make_tuple(losses, pushes, pulled); }
+};
+
+py::tuple hard_negatives(const Array<float>& products, const Array<float>& queries, const Array<float>& z,
                          const Array<float>& norms, const Array<float>& base, const Array<float>& centre,
                          const Array<int32_t>& ends, double scale, float cut, Array<float>& gradient, int n_threads,
                          const std::string& tier) {
-    const int64_t width = columns_of(z, "z");
-    const int64_t entities = z.shape(0);
-    expect(queries.ndim() == 2, "queries must be a matrix");
-    const int64_t count = queries.shape(0);
-    expect(entities <= INT32_MAX && count <= INT32_MAX, "more than 2^31 entities or queries");
-    const int32_t* pairs = indices_of(ends, "ends", 2 * count, entities);
-    for (int64_t q = 0; q < count; ++q) expect(pairs[2 * q] != pairs[2 * q + 1], "the ends of a pair must differ");
-    Array<float> losses(count), pushes(count), pulled({count, width});
-    NegativeBlock block{};
-    const Product* given = data_of(products, "products", count * entities);
-    if constexpr (std::is_same_v<Product, float>) {
-        block.products = given;
-    } else {
-        block.short_products = given;
-    }
-    block.num_queries = count;
-    block.num_entities = entities;
-    block.width = width;
-    block.queries = data_of(queries, "queries", count * width);
-    block.z = data_of(z, "z", entities * width);
-    block.norms = data_of(norms, "norms", entities);
-    block.base = data_of(base, "base", count);
-    block.centre = data_of(centre, "centre", count);
-    block.ends = pairs;
-    block.scale = scale;
-    block.cut = cut;
-    block.losses = losses.mutable_data();
-    block.pushes = pushes.mutable_data();
-    block.pulled = pulled.mutable_data();
-    block.gradient = mutable_data_of(gradient, "gradient", entities * width);
+    Negatives given(queries, z, norms, base, centre, ends, scale, cut, gradient);
+    NegativeBlock& block = given.block;
+    block.products = data_of(products, "products", block.num_queries * block.num_entities);
+    block.stride = block.num_entities;
     run_released(tier, n_threads, [&](const RunOptions& options) { run_negatives(block, options); });
-    return py::make_tuple(losses, pushes, pulled);
+    return given.results();
 }
 
-template <typename Product>
-void add_hard_negatives(py::module_& m) {
-    m.def("hard_negatives", &hard_negatives<Product>, py::arg("products").noconvert(), py::arg("queries").noconvert(),
-          py::arg("z").noconvert(), py::arg("norms").noconvert(), py::arg("base").noconvert(),
-          py::arg("centre").noconvert(), py::arg("ends").noconvert(), py::arg("scale"), py::arg("cut"),
-          py::arg("gradient").noconvert(), py::arg("n_threads"), py::arg("tier"));
+py::tuple byte_negatives(const Array<float>& queries, const Array<float>& z, const Array<float>& norms,
+                         const Array<float>& base, const Array<float>& centre, const Array<int32_t>& ends, double scale,
+                         float cut, Array<float>& gradient, int n_threads, const std::string& tier,
+                         const std::string& int8_tier) {
+    const Negatives given(queries, z, norms, base, centre, ends, scale, cut, gradient);
+    const Int8Tier& bytes = find_int8_tier(int8_tier);
+    expect(given.block.width <= kMostInt8Width,
+           "z must have at most " + std::to_string(kMostInt8Width) + " columns: wider products do not fit in 32 bits");
+    run_released(tier, n_threads, [&](const RunOptions& options) { run_byte_negatives(given.block, bytes, options); });
+    return given.results();
 }
 
 }  // namespace
@@ -273,8 +288,14 @@ void add_encoder_functions(py::module_& m) {
           py::arg("weights").noconvert(), py::arg("activation"), py::arg("grad").noconvert(),
           py::arg("outer").noconvert(), py::arg("outer_position").noconvert(), py::arg("d_x").noconvert(),
           py::arg("d_unit").noconvert(), py::arg("n_threads"), py::arg("tier"));
-    add_hard_negatives<float>(m);
-    add_hard_negatives<uint16_t>(m);
+    m.def("hard_negatives", &hard_negatives, py::arg("products").noconvert(), py::arg("queries").noconvert(),
+          py::arg("z").noconvert(), py::arg("norms").noconvert(), py::arg("base").noconvert(),
+          py::arg("centre").noconvert(), py::arg("ends").noconvert(), py::arg("scale"), py::arg("cut"),
+          py::arg("gradient").noconvert(), py::arg("n_threads"), py::arg("tier"));
+    m.def("byte_negatives", &byte_negatives, py::arg("queries").noconvert(), py::arg("z").noconvert(),
+          py::arg("norms").noconvert(), py::arg("base").noconvert(), py::arg("centre").noconvert(),
+          py::arg("ends").noconvert(), py::arg("scale"), py::arg("cut"), py::arg("gradient").noconvert(),
+          py::arg("n_threads"), py::arg("tier"), py::arg("int8_tier"));
 }
 
 }  // namespace stea

@@ -8,11 +8,12 @@
 //   pushes[q] = sum over j of c_qj,   pulled[q] = sum over j of c_qj z_j
 //   gradient[j] += sum over q of c_qj (q - z_j)
 //
-// The products may be of half precision (bfloat16). Mean, deviation and the entities that weigh little are taken from
+// The products may be rough (`byte_products.h`). Mean, deviation and the entities that weigh little are taken from
 // them; those above e^-cut of the largest are computed again from q and z_j. What is below it counts in the loss but
 // has no gradient, and below e^-kLeast it counts as zero.
 //
-// Parallel decomposition: a thread takes whole queries, then whole entities; each is summed in one fixed order.
+// Parallel decomposition: a thread takes whole queries (rough products: a block of them, whose products with all
+// entities only it ever sees), then whole entities; each is summed in one fixed order.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,9 @@ namespace stea {
 constexpr float kLeast = 20.0f;
 
 struct NegativeBlock {
-    const float* products;           // [num_queries, num_entities], or null
-    const uint16_t* short_products;  // the same as bfloat16, or null
+    const float* products;  // [num_queries, num_entities], rows `stride` apart
+    int64_t stride;
+    bool rough;
     int64_t num_queries;
     int64_t num_entities;
     int64_t width;

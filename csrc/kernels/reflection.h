@@ -12,8 +12,9 @@
 // row that is not wanted, which is left alone and has no gradient.
 //
 // Parallel decomposition: a thread takes whole rows: of i for the layer and for the gradients of the logits, of j for
-// the gradient of x_j (over the edges that lead to j, found by `reverse`), of sets for the gradient of rho. Rows are
-// independent and each is summed in one fixed order. Denormal numbers count as zero on every thread.
+// the gradient of x_j (over the edges that lead to j, found by `reverse`), of sets for the gradient of rho (see
+// `SetSums`). Rows are independent and each is summed in one fixed order. Denormal numbers count as zero on every
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +62,16 @@ struct ReflectionForward {
     int64_t target;
 };
 
+// Sums for the sets that many edges have, by slices of the rows: most of the gradient of rho is added up while the rows
+// of x and of the gradient are at hand, and only the edges of rare sets are visited set by set. A slot holds the sums
+// of d_unit [dim], d_on_y [heads] and d_on_unit [heads].
+struct SetSums {
+    const int32_t* slots;  // [num_sets], -1 for a rare set
+    int64_t count;
+    int64_t slices;       // that of a row does not depend on the number of threads
+    const float* values;  // [slices, count, dim + 2 heads]
+};
+
 struct ReflectionBackward {
     ReflectionLayer layer;
     const float* k_unit;  // [heads, dim]
@@ -70,6 +81,7 @@ struct ReflectionBackward {
     const float* outer;
     int64_t outer_width;
     const int32_t* outer_position;
+    SetSums sums;
     float* d_logits;   // [num_edges, heads]
     float* d_dots;     // [num_edges, heads]
     float* d_near;     // [num_entities, heads] of k_y . x_j

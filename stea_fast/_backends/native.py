@@ -29,6 +29,12 @@ def tier() -> str:
     return wanted or usable[-1]
 
 
+def int8_tier() -> str | None:
+    """The best tier whose 8-bit products are faster than float32; None if there is none, or `STEA_TIER` is given."""
+    fast = _core.int8_tiers(True)
+    return None if os.environ.get("STEA_TIER") or not fast else fast[-1]
+
+
 def describe() -> str:
     """What `python -m stea_fast info` says of this backend."""
     return f"tier {tier()} of {', '.join(_core.tiers())}"

@@ -17,10 +17,14 @@ from stea_fast.data.files import graph_of, known_links, name_index
 from stea_fast.data.graph import KG
 from stea_fast.data.labels import Labels
 from stea_fast.data.name_files import read_name_file
+from stea_fast.data.pair import Pair
 from stea_fast.data.value_files import with_values_of
+from stea_fast.formats.feature_files import read_features
 from stea_fast.formats.links import read_link_rows
 from stea_fast.formats.result_rows import LINK_FORMATS, link_format_of
 from stea_fast.formats.triples import FORMATS, LITERALS, Problems, read_triples
+
+USE = ("auto", "always", "never")
 
 
 def add_graph_options(parser: argparse.ArgumentParser, literals: str = "values") -> None:
@@ -47,6 +51,16 @@ def add_value_options(parser: argparse.ArgumentParser) -> None:
             f"--values{side}", type=Path, metavar="FILE",
             help=f"values of the {which} graph: a table with a row for every entity, or of entity, attribute and value",
         )  # fmt: skip
+    for side, which in ((1, "first"), (2, "second")):
+        group.add_argument(
+            f"--features{side}", type=Path, metavar="FILE",
+            help=f"vectors of the {which} graph's entities: .npy or .safetensors with ids in FILE.ids, or Parquet",
+        )  # fmt: skip
+    for kind in ("names", "values"):
+        group.add_argument(
+            f"--use-{kind}", choices=USE, default="auto", help="as evidence (default: auto, where there are no seeds)"
+        )
+    group.add_argument("--no-structure", action="store_true", help="decide by names, values and features alone")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -121,6 +135,25 @@ def read_names(
         return labels
 
     return read(arguments.names1, graphs[0]), read(arguments.names2, graphs[1])
+
+
+def read_feature_files(
+    arguments: argparse.Namespace, pair: Pair, console: Console
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The vectors of --features1 and --features2; None where they are not given."""
+    paths = (arguments.features1, arguments.features2)
+    if paths == (None, None):
+        return None
+    if None in paths:
+        raise UsageError("--features1 and --features2 are vectors of one model: give both")
+    found = []
+    for path, kg, ids in zip(paths, (pair.kg1, pair.kg2), (pair.ids1, pair.ids2), strict=True):
+        index = {str(ident): entity for entity, ident in enumerate(() if ids is None else ids.tolist())}
+        index |= {} if kg.entity_names is None else name_index(kg)
+        problems = Problems(arguments.strict)
+        found.append(read_features(path, index, kg.num_entities, problems))
+        console.problems(problems, f"rows of {path}")
+    return found[0], found[1]
 
 
 def read_known_links(path: Path, graphs: tuple[KG, KG], arguments: argparse.Namespace, console: Console) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`find_clues`: what the names and values of two graphs say of each other."""
+"""`find_clues`: what names, values and features of two graphs say of each other."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from stea_fast._util.threads import thread_count
+from stea_fast.clues.features import Features, feature_scores
+from stea_fast.clues.fusion import fuse
 from stea_fast.clues.name_scores import NameScores
 from stea_fast.clues.types import Clues
 from stea_fast.clues.value_links import ValueLinks, similar_statements
@@ -28,11 +30,12 @@ def find_clues(
     *,
     names: bool = True,
     values: bool = True,
+    features: Features | None = None,
     languages: Sequence[str] | None = None,
     k: int = 10,
     n_threads: int | None = None,
 ) -> Clues:
-    """Look for names and values that connect two graphs.
+    """Look for names and values that connect two graphs, and take in vectors of a model of yours.
 
     Names are labels, the names that the pair was given, or the local parts of IRIs; see `labels_of_pair`. All other
     values are compared by what they are: texts, numbers, dates, codes. No link is read.
@@ -41,16 +44,20 @@ def find_clues(
         pair: The pair of graphs.
         names: Whether names are looked at; if not, labels are values like others.
         values: Whether the values of the graphs are looked at.
+        features: Vectors of the entities of either graph from any model, [n1, d] and [n2, d], NumPy or torch: row i is
+            of entity i, and a row of zeros says nothing. What they weigh beside names is learned from seeds, or from
+            pairs that are next to the same anchors (`Clues.weights`). The default, None, has none.
         languages: Language tags of the names, the best first. The default, None, takes the language in which most
             entities of both graphs have names.
-        k: The number of entities with similar names that are kept for every entity.
+        k: The number of entities with similar names or features that are kept for every entity.
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
 
     Returns:
         `Clues`, to be given to `align` or `SelfTraining`. Where nothing connects the graphs they are empty, and say so.
 
     Raises:
-        ValueError: An argument has an unusable value.
+        ValueError: An argument has an unusable value: features that have not a row for every entity, or hold NaN.
+        TypeError: An argument is of the wrong type.
 
     Example:
         >>> import stea_fast as sf
@@ -71,7 +78,13 @@ def find_clues(
     links = similar_statements(pair, left_out, threads) if values else None
     if values:
         sentences += _about_values(links)
-    return Clues(anchors, scores, links, tuple(sentences))
+    weights = None
+    if features is not None:
+        views = {} if scores is None or not len(scores.keys) else {"names": scores}
+        shape = pair.kg1.num_entities, pair.kg2.num_entities
+        scores, weights = fuse({**views, "features": feature_scores(features, shape, k, threads)}, pair, anchors)
+        sentences.append(str(weights))
+    return Clues(anchors, scores, links, tuple(sentences), weights)
 
 
 def _by_name(labels: tuple[Labels, Labels], k: int, n_threads: int) -> tuple[np.ndarray, NameScores]:

@@ -10,6 +10,8 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast._util.sparse import offsets
 from stea_fast.types import Ranking, TopK
 
+NAME_BETA = 15.0  # of similarities of names, which are cosines like those of encoders (`Schedule.beta`)
+
 
 @dataclass(frozen=True, eq=False)
 class NameScores:
@@ -17,7 +19,7 @@ class NameScores:
 
     Attributes:
         keys: int64 [m], row · number of columns + column, in increasing order and without repetition.
-        scores: float32 [m], in (0, 1].
+        scores: float32 [m], above 0; those of names alone are at most 1.
         shape: the numbers of entities of both graphs.
     """
 

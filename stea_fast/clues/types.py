@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stea_fast.clues.exact_values import exact_pairs
+from stea_fast.clues.fusion import Weights
 from stea_fast.clues.name_scores import NameScores
 from stea_fast.clues.value_links import ValueLinks
 
@@ -23,14 +24,17 @@ class NoStartError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Clues:
-    """What names and values say of two graphs; from `find_clues`.
+    """What names, values and features say of two graphs; from `find_clues`.
 
     Attributes:
         anchors: Pairs of entities whose names are equal and that share them with no other entity of their graph,
             int64 [m, 2] of (source, target). No entity is in two of them.
-        names: The similarity of names, where it is above 0; None where names are not used.
+        names: The similarity of names, where it is above 0, or the weighted sum of that and of features; None where
+            neither is used.
         values: The values that are alike, and who has them; None where there are none, or they are not used.
         found: What was found, a sentence each, for the user.
+        weights: What names and features weigh beside each other, and from which links that was learned; None without
+            features.
 
     Example:
         >>> import stea_fast as sf
@@ -44,6 +48,13 @@ class Clues:
     names: NameScores | None = None
     values: ValueLinks | None = None
     found: tuple[str, ...] = ()
+    weights: Weights | None = None
+
+    @property
+    def connects(self) -> bool:
+        """Whether there is something to start from without a seed: anchors, similar values, or features."""
+        by_features = self.weights is not None and self.names is not None and len(self.names.keys) > 0
+        return len(self.anchors) > 0 or self.values is not None or by_features
 
     @property
     def exact(self) -> np.ndarray:
@@ -73,10 +84,10 @@ class Clues:
             seeds: Known links, int64 [m, 2].
 
         Raises:
-            NoStartError: There are no seeds, no anchors and no similar values; the message says what was looked at, and
+            NoStartError: There are no seeds, and nothing connects the graphs; the message says what was looked at, and
                 what helps.
         """
-        if not len(seeds) and not len(self.anchors) and self.values is None:
+        if not len(seeds) and not self.connects:
             raise NoStartError(f"{NOTHING_TO_START_FROM} ({'; '.join(self.found)})")
 
     def without(self, pairs: np.ndarray) -> Clues:

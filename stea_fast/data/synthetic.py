@@ -24,6 +24,23 @@ _STYLES = (
 )
 
 
+class _Profile(NamedTuple):
+    """What kind of pair is made, where nothing else is said; see `synthetic_pair` for the numbers."""
+
+    num_relations: int
+    mean_degree: float
+    overlap: float
+    edge_noise: float
+    steepness: int  # how many times steeper than those of `_STYLES` the power laws are
+
+
+PROFILES = {
+    "dense": _Profile(num_relations=20, mean_degree=6.0, overlap=0.8, edge_noise=0.1, steepness=1),
+    # As in DBP1M: five edges touch an entity on average, and about half of those between linked entities are in both.
+    "dbp1m": _Profile(num_relations=400, mean_degree=2.5, overlap=0.75, edge_noise=0.35, steepness=3),
+}
+
+
 class _Edges(NamedTuple):
     """int64 [n] each."""
 
@@ -45,6 +62,7 @@ class _World:
         cumulative: float64 [R], cumulated share of the relations in the facts.
         pool_start, pool_size, skew: int64 [R], where in `order` a relation's pool lies, and its skew.
         pool_is_heads: bool [R].
+        busyness: the skew of the facts towards the first owners.
     """
 
     num_entities: int
@@ -56,9 +74,10 @@ class _World:
     pool_size: np.ndarray
     skew: np.ndarray
     pool_is_heads: np.ndarray
+    busyness: int
 
     @classmethod
-    def create(cls, rng: np.random.Generator, n: int, num_shared: int, num_relations: int) -> _World:
+    def create(cls, rng: np.random.Generator, n: int, num_shared: int, num_relations: int, steepness: int) -> _World:
         share, skew, is_heads = np.array(_STYLES)[np.arange(num_relations) % len(_STYLES)].T
         weights = np.cumsum(1.0 / (4.0 + np.arange(num_relations)))  # no relation dominates, none vanishes
         return cls(
@@ -69,7 +88,8 @@ class _World:
             cumulative=weights / weights[-1],
             pool_start=rng.integers(n, size=num_relations),
             pool_size=np.maximum(2, (n * share).astype(np.int64)),
-            skew=skew.astype(np.int64),
+            skew=steepness * skew.astype(np.int64),
+            busyness=2 * steepness,
             pool_is_heads=is_heads.astype(bool),
         )
 
@@ -77,7 +97,7 @@ class _World:
         """Facts: one for every entity, the rest owned more often by busy entities than by lazy ones."""
         n = self.num_entities
         uniform = rng.random(num_facts - n)
-        busy = self.owners[(uniform * uniform * n).astype(np.int64)]
+        busy = self.owners[(_power(uniform, self.busyness) * n).astype(np.int64)]
         return self._complete(rng, np.concatenate([np.arange(n), busy]))
 
     def random_facts(self, rng: np.random.Generator, num_facts: int) -> _Edges:
@@ -88,10 +108,7 @@ class _World:
         """Give every owner a relation and a partner from its pool."""
         relations = np.searchsorted(self.cumulative, rng.random(len(owners)), side="right")
         skew, uniform = self.skew[relations], rng.random(len(owners))
-        rank = uniform.copy()
-        for power in (2, 3):  # by products, which round alike on every platform; powers do not
-            np.multiply(rank, uniform, out=rank, where=skew >= power)
-        places = (rank * self.pool_size[relations]).astype(np.int64) + self.pool_start[relations]
+        places = (_power(uniform, skew) * self.pool_size[relations]).astype(np.int64) + self.pool_start[relations]
         partners = self.order[places % self.num_entities]
         loops = partners == owners
         partners[loops] = self.order[(places[loops] + 1) % self.num_entities]
@@ -104,14 +121,23 @@ class _World:
         return mask
 
 
+def _power(base: np.ndarray, exponent: int | np.ndarray) -> np.ndarray:
+    """`base` to powers of at least 1, by products: these round alike on every platform, powers do not."""
+    result = base.copy()
+    for power in range(2, int(np.max(exponent, initial=1)) + 1):
+        np.multiply(result, base, out=result, where=np.asarray(exponent) >= power)
+    return result
+
+
 def synthetic_pair(
     num_entities: int = 2000,
     seed: int = 0,
     *,
-    num_relations: int = 20,
-    mean_degree: float = 6.0,
-    overlap: float = 0.8,
-    edge_noise: float = 0.1,
+    profile: str = "dense",
+    num_relations: int | None = None,
+    mean_degree: float | None = None,
+    overlap: float | None = None,
+    edge_noise: float | None = None,
     seed_fraction: float = 0.1,
 ) -> Pair:
     """Make two noisy views of one random world, with known links.
@@ -123,11 +149,18 @@ def synthetic_pair(
     Args:
         num_entities: The number of entities of each graph, at least 10.
         seed: Which pair is made, and which split of its links.
-        num_relations: The number of relations of the world, which are those of the first graph.
+        profile: What kind of pair is made: "dense" (20 relations, 6 triples per entity, 80 % of the entities with a
+            counterpart, noise 0.1), an easy one; or "dbp1m" (400, 2.5, 75 %, 0.35), which is as sparse, as long-tailed
+            and as unlike as the large graphs of DBpedia: about half of the edges between linked entities are in both
+            graphs.
+        num_relations: The number of relations of the world, which are those of the first graph; None takes the
+            profile's.
         mean_degree: The number of triples per entity, at least 1; a little less remains where random triples coincide.
-        overlap: The share of each graph's entities, in [0, 1], that have a counterpart; at least one has.
+            None takes the profile's.
+        overlap: The share of each graph's entities, in [0, 1], that have a counterpart; at least one has. None takes
+            the profile's.
         edge_noise: The share of the shared edges, in [0, 1], that each graph loses, and again of random edges that it
-            gains, independently of the other graph.
+            gains, independently of the other graph; None takes the profile's.
         seed_fraction: The share of the links, in [0, 1], that become seeds; the others are for testing.
 
     Returns:
@@ -145,14 +178,19 @@ def synthetic_pair(
     """
     n = validate.count(num_entities, "num_entities", minimum=10)
     seed = splits.check_seed(seed, "seed")
+    usual = PROFILES[validate.choice(profile, "profile", tuple(PROFILES))]
+    num_relations = usual.num_relations if num_relations is None else num_relations
     num_relations = validate.count(num_relations, "num_relations", minimum=1)
-    num_facts = round(n * validate.number(mean_degree, "mean_degree", minimum=1.0))
-    num_shared = max(1, round(n * validate.number(overlap, "overlap", minimum=0.0, maximum=1.0)))
-    noise = validate.number(edge_noise, "edge_noise", minimum=0.0, maximum=1.0)
+    degree = usual.mean_degree if mean_degree is None else mean_degree
+    num_facts = round(n * validate.number(degree, "mean_degree", minimum=1.0))
+    shared_part = usual.overlap if overlap is None else overlap
+    num_shared = max(1, round(n * validate.number(shared_part, "overlap", minimum=0.0, maximum=1.0)))
+    noise = usual.edge_noise if edge_noise is None else edge_noise
+    noise = validate.number(noise, "edge_noise", minimum=0.0, maximum=1.0)
     fraction = splits.check_seed_fraction(seed_fraction)
 
     rng = np.random.default_rng([seed, 1])  # not the stream that splits the links
-    world = _World.create(rng, n, num_shared, num_relations)
+    world = _World.create(rng, n, num_shared, num_relations, usual.steepness)
     facts = world.facts(rng, num_facts)
     shared = facts.where(world.is_shared(facts))
     kg1, ids1 = _view(rng, world, shared, num_facts, noise, _same_relations(rng, num_relations))

@@ -81,27 +81,10 @@ def _paths(triples: np.ndarray, n: int, width: int) -> Iterator[tuple[np.ndarray
         begin = end
 
 
-def differences(ends: np.ndarray, per_row: int, size: int) -> tuple[Entries, Entries]:
-    """For d = x[h] − x[t] of ends [m, 2]: the mean of d over every `per_row` of them, and L with Σ ‖d‖² = ⟨x, L x⟩."""
+def mean_differences(ends: np.ndarray, per_row: int, size: int) -> Entries:
+    """The matrix [m / per_row, size] that gives of x the means of x[h] − x[t] over every `per_row` of ends [m, 2]."""
     heads, tails = ends.T
     rows, share = np.arange(len(ends)) // per_row, np.full(len(ends), 1 / per_row)
-    mean = coo_array(
-        (np.concatenate([share, -share]), (np.tile(rows, 2), np.concatenate([heads, tails]))),
-        shape=(len(ends) // per_row, size),
-    )
-    ones = np.ones(len(ends))
-    laplacian = coo_array(
-        (
-            np.concatenate([ones, ones, -ones, -ones]),
-            (np.concatenate([heads, tails, heads, tails]), np.concatenate([heads, tails, tails, heads])),
-        ),
-        shape=(size, size),
-    )
-    return _entries(mean), _entries(laplacian)
-
-
-def _entries(matrix: coo_array) -> Entries:
-    rows = matrix.tocsr()
-    return Entries(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float32), rows.shape[1]
-    )
+    entries = np.concatenate([share, -share]), (np.tile(rows, 2), np.concatenate([heads, tails]))
+    mean = coo_array(entries, shape=(len(ends) // per_row, size)).tocsr()
+    return Entries(mean.indptr.astype(np.int64), mean.indices.astype(np.int64), mean.data.astype(np.float32), size)

@@ -19,7 +19,7 @@ from stea_fast.encoders import kernels
 OFFSET = 10.0  # of the logits; no gradient depends on it
 ROWS = 512  # queries per block: what is stored of the 2B × N products at a time
 CUT = 8.0  # entries below e⁻⁸ of the largest of their row have no gradient: 1 % of it in the first epochs, then .2 %
-MANY = 4096  # entities from which on products of half precision are worth their making
+MANY = 4096  # entities from which on 8-bit numbers are worth their making
 
 
 def hard_negative_loss(
@@ -59,11 +59,6 @@ def plain(z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, gamma: float
     return total.mean()
 
 
-def _product_type(entities: int) -> torch.dtype:
-    """The type of the products: bfloat16 where the processor multiplies it, unless there are few of them."""
-    return torch.bfloat16 if entities >= MANY and kernels.chosen().takes_bfloat16() else torch.float32
-
-
 class _HardNegatives(torch.autograd.Function):
     """Sums over all entities; the gradient over those that have one. It is made while the products are at hand."""
 
@@ -79,17 +74,12 @@ class _HardNegatives(torch.autograd.Function):
         centre = 2 * queries @ z.mean(0) - norms.mean()
         ends = torch.stack([ids, partners], dim=1).int()
         gradient = torch.zeros_like(z)
-        parts = []
-        kind = _product_type(len(z))
-        factors, keys = queries.to(kind), z.to(kind)
-        memory = keys.new_empty(min(ROWS, len(ids)), len(z))  # new memory for each block would cost a fifth of the time
-        for begin in range(0, len(ids), ROWS):
-            rows = slice(begin, begin + ROWS)
-            products = torch.mm(factors[rows], keys.T, out=memory[: len(ids[rows])])
-            given = (_bits(products), *(tensor.numpy() for tensor in (queries[rows], z, norms, base[rows])))
-            rest = centre[rows].numpy(), ends[rows].numpy(), scale, CUT, gradient.numpy()
-            parts.append(kernels.chosen().hard_negatives(*given, *rest))
-        losses, pushes, pulled = (torch.from_numpy(np.concatenate(arrays)) for arrays in zip(*parts, strict=True))
+        arrays = [tensor.numpy() for tensor in (queries, z, norms, base, centre, ends)]
+        if len(z) >= MANY and kernels.chosen().multiplies_bytes():
+            found = kernels.chosen().byte_negatives(*arrays, scale, CUT, gradient.numpy())
+        else:
+            found = _by_blocks(arrays, scale, gradient.numpy())
+        losses, pushes, pulled = (torch.from_numpy(array) for array in found)
         # p gives 2C (q − o) at q and −2C (q − o) at o, C = Σ ∂LSE/∂u; D(q, j) gives −2 Σ c (q − z_j) at q.
         push = pushes[:, None]
         own = pulled - push * others + push.roll(len(left), 0) * (queries - others)
@@ -102,8 +92,14 @@ class _HardNegatives(torch.autograd.Function):
         return gradient.mul_(grads[0] * ctx.factor), None, None, None, None
 
 
-def _bits(products: torch.Tensor) -> np.ndarray:
-    """The products as the kernels take them: NumPy knows no bfloat16."""
-    if products.dtype == torch.float32:
-        return products.numpy()
-    return products.view(torch.int16).numpy().view(np.uint16)
+def _by_blocks(arrays: list[np.ndarray], scale: float, gradient: np.ndarray) -> tuple[np.ndarray, ...]:
+    """From products of single precision, of some queries at a time."""
+    queries, z, norms, *rest = arrays
+    keys, parts = torch.from_numpy(z).T, []
+    memory = np.empty((min(ROWS, len(queries)), len(z)), dtype=np.float32)  # new memory for each block costs a fifth
+    for begin in range(0, len(queries), ROWS):
+        block, *others = (array[begin : begin + ROWS] for array in (queries, *rest))
+        products = memory[: len(block)]
+        torch.mm(torch.from_numpy(block), keys, out=torch.from_numpy(products))
+        parts.append(kernels.chosen().hard_negatives(products, block, z, norms, *others, scale, CUT, gradient))
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))

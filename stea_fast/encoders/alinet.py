@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from torch.nn.functional import leaky_relu, normalize
+from torch.utils.checkpoint import checkpoint
 
 from stea_fast.data.graph import KG
 from stea_fast.encoders import _alinet_graph as structure
+from stea_fast.encoders._distances import quadratic_forms, squared_distances
 from stea_fast.encoders._graph import joint_triples
 from stea_fast.encoders._ops import SparseMatrix, SymmetricPattern, joined_units
 from stea_fast.encoders._reflection import segment_softmax
@@ -101,12 +103,14 @@ class AliNet(TrainedEncoder):
         return x * (BN * self.parameters[f"{name}_scale"]) + self.parameters[f"{name}_shift"]
 
     def _one_hop(self, name: str, x: torch.Tensor) -> torch.Tensor:
-        product = self._normed(name, x) @ self.parameters[name]
+        """The product takes the normalisation in, so that no normed copy of x is kept for its gradient."""
+        weight, scale, shift = (self.parameters[key] for key in (name, f"{name}_scale", f"{name}_shift"))
+        product = torch.addmm(shift @ weight, x, BN * scale[:, None] * weight)
         return torch.tanh(self.one_hop @ product + self.parameters[f"{name}_bias"])
 
     def _two_hop(self, x: torch.Tensor) -> torch.Tensor:
         p, x = self.parameters, self._normed("two", x)
-        own, near = (torch.tanh((x @ p[name] * x).sum(1)) for name in ("two_own", "two_near"))
+        own, near = (torch.tanh(quadratic_forms(x, p[name])) for name in ("two_own", "two_near"))
         rows, columns = self.two_hop.rows_on_device, self.two_hop.columns_on_device
         logits = leaky_relu(self.two_hop.values * (own.index_select(0, rows) + near.index_select(0, columns)), 0.2)
         weights = segment_softmax(logits[:, None], rows, len(x))[:, 0]
@@ -115,10 +119,15 @@ class AliNet(TrainedEncoder):
     def _levels(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The input and the two layers, [N, d] each, not normalised."""
         x = self.parameters["vectors"]
-        near, far = (self._normed("gate", y) for y in (self._one_hop("one_1", x), self._two_hop(x)))
-        gate = torch.relu(torch.tanh(far @ self.parameters["gate"]))
-        first = torch.tanh((1 - gate) * near + gate * far)
+        hops = self._one_hop("one_1", x), self._two_hop(x)
+        # Made again for its gradient: a product and some sums, instead of six matrices of the size of a layer.
+        first = checkpoint(self._gated, *hops, use_reentrant=False, preserve_rng_state=False)
         return x, first, self._one_hop("one_2", first)
+
+    def _gated(self, near: torch.Tensor, far: torch.Tensor) -> torch.Tensor:
+        near, far = (self._normed("gate", y) for y in (near, far))
+        gate = torch.relu(torch.tanh(far @ self.parameters["gate"]))
+        return torch.tanh((1 - gate) * near + gate * far)
 
     def _embed(self) -> torch.Tensor:
         return self._joined(self._levels())
@@ -214,30 +223,33 @@ class AliNet(TrainedEncoder):
     def loss(self, chosen: torch.Tensor) -> torch.Tensor:
         """Of the training pairs with these numbers, with new negatives and relation triples."""
         z = self._embed()
-        # index_select: the gradient of z[…] is added up in an order that differs from run to run.
-        near, far = (
-            (z.index_select(0, pairs[:, 0]) - z.index_select(0, pairs[:, 1])).square().sum(1)
-            for pairs in (self.train[chosen], self._negative_pairs(chosen))
-        )
+        positive, negative = self.train[chosen], self._negative_pairs(chosen)
+        ends, per_relation = self._relation_ends()
+        parts = positive, negative, ends
+        distances = squared_distances(z, torch.cat(parts))
+        near, far, along = torch.split(distances, [len(part) for part in parts])
         pushed = (self.margin - far).relu().sum()
-        return near.sum() + self.negative_weight * pushed + self.relation_weight * self._relation_loss(z)
+        relations = along.sum() + self._apart_from_direction(z, ends, per_relation)
+        return near.sum() + self.negative_weight * pushed + self.relation_weight * relations
 
-    def _relation_loss(self, z: torch.Tensor) -> torch.Tensor:
-        """Σ_r Σ_w ‖d_w − r̂‖², d = h − t of W triples drawn for r, r̂ the direction of their mean d̄.
-
-        As ‖r̂‖ = 1 this is Σ ‖d_w‖² + W − 2W ‖d̄‖: d̄ and Σ ‖d_w‖² are sparse products, no row per triple is stored.
-        """
+    def _relation_ends(self) -> tuple[torch.Tensor, int]:
+        """[m, 2] heads and tails of triples drawn for every relation, and how many of each."""
         relations = len(self.relation_counts)
         per_relation = RELATION_PAIRS // max(relations, 1)
         per_relation = per_relation if per_relation > 1 else 50
         starts = self.relation_counts.cumsum(0) - self.relation_counts
         unit = torch.rand(relations, per_relation, generator=self.generator, device=self.device)
         places = (unit * self.relation_counts[:, None]).long().clamp_max(self.relation_counts[:, None] - 1)
-        ends = self.ends[(starts[:, None] + places).flatten()]
-        mean_of, laplacian = structure.differences(ends.cpu().numpy(), per_relation, self.num_entities)
+        return self.ends[(starts[:, None] + places).flatten()], per_relation
+
+    def _apart_from_direction(self, z: torch.Tensor, ends: torch.Tensor, per_relation: int) -> torch.Tensor:
+        """Σ_r Σ_w ‖d_w − r̂‖² without Σ ‖d_w‖², d = h − t of the W triples of r, r̂ the direction of their mean d̄.
+
+        As ‖r̂‖ = 1 this is W − 2W ‖d̄‖ for every relation, and d̄ is a sparse product: no row per triple is stored.
+        """
+        mean_of = structure.mean_differences(ends.cpu().numpy(), per_relation, self.num_entities)
         mean = SparseMatrix(mean_of, self.device) @ z
-        squares = (z * (SparseMatrix(laplacian, self.device) @ z)).sum()
-        return squares + per_relation * (1 - 2 * (mean.square().sum(1) + 1e-12).sqrt()).sum()
+        return per_relation * (1 - 2 * (mean.square().sum(1) + 1e-12).sqrt()).sum()
 
     def state(self) -> dict[str, torch.Tensor]:
         """As `TrainedEncoder.state`, with the pairs that the one-hop graph was built from."""

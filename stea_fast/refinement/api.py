@@ -15,7 +15,7 @@ from stea_fast.refinement.directional import refine_by_direction
 from stea_fast.refinement.explanation import Explanation, explain_pair
 from stea_fast.refinement.facts import FactTable, facts_of_pairs
 from stea_fast.refinement.joint import refine_jointly
-from stea_fast.refinement.problem import Execution, Outcome, Problem, problem_of
+from stea_fast.refinement.problem import Execution, Outcome, Problem, check_graphs, problem_of
 from stea_fast.refinement.selection import check_selection
 from stea_fast.refinement.selection import select as select_pairs
 from stea_fast.refinement.surroundings import Surroundings
@@ -195,6 +195,7 @@ def refine(
     """
     check_selection(select, threshold)
     execution = Execution(backend, n_threads, rows_per_block)
+    check_graphs(kg1, kg2)
     problem = problem_of(candidates, kg1, kg2, seeds, holdout, relations, execution)
     return refined(problem, method_of(method), select, threshold)
 

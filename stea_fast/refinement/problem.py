@@ -96,7 +96,6 @@ def problem_of(
     execution: Execution,
 ) -> Problem:  # fmt: skip
     """Check what `refine` was given. The arrays of the candidates are checked later, where they lie."""
-    check_graphs(kg1, kg2)
     if relations is not None:
         _check_relations(relations, kg1, kg2)
     if execution.rows_per_block is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stea_fast.clues.name_scores import NameScores
+from stea_fast.clues.name_scores import NAME_BETA, NameScores
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
 from stea_fast.refinement.api import Refinement, refined
@@ -17,7 +17,6 @@ from stea_fast.types import Candidates, Ranking
 # Evidence stands alone here: it weighs more, one witness is not trusted fully, and damping keeps rivals from swinging.
 # Relations that meet at seeds help in every sweep, because from few seeds nothing else says which relations are alike.
 STRUCTURAL = Joint(evidence_weight=24.0, sweeps=24, lone_witness=0.5, damping=0.3, start_sweeps=24, beta=0.0)
-NAME_BETA = 15.0  # of similarities of names, which are cosines like those of encoders (`Schedule.beta`)
 
 
 def refine_by_structure(

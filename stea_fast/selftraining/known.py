@@ -16,12 +16,20 @@ NOTHING_KNOWN = (
 )
 
 
-def check_graphs(pair: Pair) -> None:
-    """Graphs with triples, and ids of their own."""
-    for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)):
-        if graph.num_triples == 0:
-            raise ValueError(f"pair.{name} has no triples: there is nothing to learn from, and nothing to check by")
+def check_graphs(pair: Pair, clues: Clues | None) -> bool:
+    """Whether both graphs have triples; one that has none is an error unless something else connects the graphs."""
     check_separate(pair.kg1, pair.kg2, pair.train)
+    empty = [name for name, graph in (("kg1", pair.kg1), ("kg2", pair.kg2)) if graph.num_triples == 0]
+    if empty and (clues is None or not clues.connects):
+        raise ValueError(f"pair.{empty[0]} has no triples: there is nothing to learn from, and nothing to check by")
+    return not empty
+
+
+def check_start(certain: np.ndarray, clues: Clues | None, method: SelfTrainingMethod) -> None:
+    """There are certain pairs, or the method can start from what is alike."""
+    by_clues = clues is not None and clues.connects and isinstance(method, (Stea, Structural))
+    if not len(certain) and not by_clues:
+        raise ValueError(NOTHING_KNOWN)
 
 
 def split_links(pair: Pair, anchors: np.ndarray, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -43,9 +43,9 @@ from stea_fast.selftraining.config import (
 )
 from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
-from stea_fast.selftraining.known import NOTHING_KNOWN, check_graphs, split_links, usable_values
+from stea_fast.selftraining.known import check_graphs, check_start, split_links, usable_values
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
-from stea_fast.selftraining.presets import STARTER, configured
+from stea_fast.selftraining.presets import PRESETS, STARTER, configured
 from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
@@ -112,19 +112,20 @@ class SelfTraining:
         callbacks: Sequence[Callable[[Round], object]] = (),
         progress: bool | None = None,
     ) -> None:
-        check_graphs(pair)
+        structure = check_graphs(pair, clues)
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
         self.config = configured(
             preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device
         )
+        if not structure:  # then there is nothing that an encoder could learn
+            self.config = replace(PRESETS["structural"], search=self.config.search, seed=self.config.seed)
         self.method = self.config.method
         self.names = None if clues is None else clues.names
         self.values = usable_values(pair, clues, self.method)
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
         self.anchors = anchors
         self.certain = np.concatenate([pair.train, anchors])
-        if not len(self.certain) and self.values is None:
-            raise ValueError(NOTHING_KNOWN)
+        check_start(self.certain, clues, self.method)
         self.seeds, self.held_out = split_links(pair, anchors, self.config.validation, self.config.seed)
         own = encoder is not None and not isinstance(encoder, (str, EncoderConfig))
         self.encoder: Encoder = encoder if own else self._made(self.config.encoder)  # type: ignore[assignment]

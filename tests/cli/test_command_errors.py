@@ -108,7 +108,10 @@ def test_too_little_memory_is_one_line_with_advice_and_a_code_of_its_own(folder,
 
 def test_a_wrong_command_line_is_told_apart(folder, capsys):
     files = [str(folder / "a.nt"), str(folder / "b.nt"), "--out", str(folder / "l.tsv")]
-    assert "give --seeds, or leave out --use-names never" in fails(capsys, 2, "align", *files, "--use-names", "never")
+    nothing = ("--use-names", "never", "--use-values", "never")
+    assert "give --seeds, or allow names" in fails(capsys, 2, "align", *files, *nothing)
+    assert "--no-structure leaves nothing" in fails(capsys, 2, *align(folder), "--no-structure")
+    assert "give both" in fails(capsys, 2, *align(folder), "--features1", str(folder / "x.npy"))
     assert "expected two files" in fails(capsys, 2, "align", str(folder / "a.nt"), "--out", str(folder / "l.tsv"))
     assert "--min-prob" in fails(capsys, 2, *align(folder), "--min-prob", "7")
     with pytest.raises(SystemExit) as stopped:

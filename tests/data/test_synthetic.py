@@ -70,6 +70,19 @@ def test_the_smallest_pairs_are_sound(seed, options):
     assert len(np.unique(links[:, 0])) == len(np.unique(links[:, 1])) == len(links)
 
 
+def test_a_pair_like_dbp1m_is_sparse_and_half_of_its_edges_are_in_both_graphs():
+    pair = synthetic_pair(20_000, profile="dbp1m")
+    assert 4.5 < pair.kg1.degrees.mean() < 5.5
+    assert 0.4 < kept_edges(pair) < 0.6
+    assert len(pair.links) == 15_000
+    degrees = np.sort(pair.kg1.degrees)
+    assert degrees[len(degrees) // 4] <= 2 and degrees[-1] > 50 * degrees.mean()
+
+
+def test_a_number_that_is_given_goes_before_the_profile():
+    assert len(synthetic_pair(1000, profile="dbp1m", overlap=0.5).links) == 500
+
+
 @pytest.mark.parametrize(("overlap", "links"), [(1.0, 1000), (0.8, 800), (0.25, 250), (0.0, 1)])
 def test_the_rest_of_each_graph_has_no_counterpart(overlap, links):
     pair = synthetic_pair(1000, overlap=overlap)

@@ -1,31 +1,60 @@
 #include "encoding.h"
 
 #include <algorithm>
-#include <numeric>
+#include <memory>
 #include <vector>
 
-#include "parallel_rows.h"
+#include "over_rows.h"
 #include "parallel_tasks.h"
 #include "standard_floats.h"
 
 namespace stea {
 namespace {
 
-// Calls kernel(row) for every row; those with many entries first.
-template <typename Kernel>
-void over_rows(const int64_t* indptr, int64_t rows, const RunOptions& options, const Kernel& kernel) {
-    const GraphView sizes{indptr, nullptr, rows, indptr[rows]};
-    parallel_rows(
-        sizes, {0, rows}, options.n_threads,
-        [&](int, int64_t row) {
-            const FlushedDenormals flushed;
-            kernel(row);
-        },
-        [](int) {}, options.poll);
-}
+constexpr int64_t kEdgeSlices = 32;  // as many for any number of threads: so are the sums
 
-constexpr int64_t kSlices =
-    64;  // of rows that are summed in one row: their number is the same for any number of threads
+// What slices of the rows add to the sets that many edges have.
+class FrequentSets {
+  public:
+    explicit FrequentSets(const ReflectionLayer& layer)
+        : graph_(layer.graph),
+          slots_(static_cast<size_t>(layer.graph.num_sets), -1),
+          width_(layer.dim + 2 * layer.heads) {
+        const int64_t least = std::max(kLeastEdges, graph_.num_edges / kMostSets);
+        for (int64_t set = 0; set < graph_.num_sets; ++set) {
+            if (graph_.set_indptr[set + 1] - graph_.set_indptr[set] < least) continue;
+            slots_[static_cast<size_t>(set)] = static_cast<int32_t>(count_++);
+        }
+        sums_.reset(new float[static_cast<size_t>(kEdgeSlices * count_ * width_)]);
+    }
+
+    SetSums view() const { return {slots_.data(), count_, kEdgeSlices, sums_.get()}; }
+
+    // The sums of a slice, zeroed.
+    float* begin(int64_t slice) {
+        float* sums = sums_.get() + slice * count_ * width_;
+        std::fill_n(sums, count_ * width_, 0.0f);
+        return sums;
+    }
+
+    // Slices have about the same number of edges.
+    int64_t first_row(int64_t slice) const {
+        if (slice == kEdgeSlices) return graph_.num_entities;
+        const int64_t edge = graph_.num_edges * slice / kEdgeSlices;
+        return std::lower_bound(graph_.indptr, graph_.indptr + graph_.num_entities, edge) - graph_.indptr;
+    }
+
+  private:
+    static constexpr int64_t kLeastEdges = 32;
+    static constexpr int64_t kMostSets = 8192;
+    const ReflectionGraph& graph_;
+    std::vector<int32_t> slots_;
+    int64_t width_;
+    int64_t count_ = 0;
+    std::unique_ptr<float[]> sums_;  // [slices, count, width]
+};
+
+constexpr int64_t kSlices = 64;  // of rows that are summed in one row: as many for any number of threads
 
 void sum_attention(const ReflectionBackward& args, const RunOptions& options) {
     const ReflectionLayer& layer = args.layer;
@@ -43,28 +72,6 @@ void sum_attention(const ReflectionBackward& args, const RunOptions& options) {
         args.d_k_y[c] = total;
     }
 }
-
-// The hits of all queries, ordered by entity; those of one entity by query.
-struct Pushers {
-    std::vector<int64_t> starts;  // [num_entities + 1]
-    std::vector<Pusher> entries;
-
-    Pushers(const std::vector<std::vector<Negative>>& hits, int64_t num_entities)
-        : starts(static_cast<size_t>(num_entities) + 2) {
-        for (const std::vector<Negative>& row : hits) {
-            for (const Negative& hit : row) ++starts[static_cast<size_t>(hit.entity) + 2];
-        }
-        std::partial_sum(starts.begin(), starts.end(), starts.begin());
-        entries.resize(static_cast<size_t>(starts.back()));
-        for (size_t query = 0; query < hits.size(); ++query) {
-            for (const Negative& hit : hits[query]) {
-                const int64_t place = starts[static_cast<size_t>(hit.entity) + 1]++;
-                entries[static_cast<size_t>(place)] = {static_cast<int32_t>(query), hit.weight};
-            }
-        }
-        starts.pop_back();
-    }
-};
 
 }  // namespace
 
@@ -91,34 +98,27 @@ void run_reflection_forward(const ReflectionForward& args, const RunOptions& opt
               [&](int64_t row) { options.tier.reflect_forward_row(args, row); });
 }
 
-void run_reflection_backward(const ReflectionBackward& args, const RunOptions& options) {
-    const ReflectionGraph& graph = args.layer.graph;
-    over_rows(graph.indptr, graph.num_entities, options,
-              [&](int64_t row) { options.tier.reflect_backward_edges_row(args, row); });
+void run_reflection_backward(const ReflectionBackward& given, const RunOptions& options) {
+    const ReflectionGraph& graph = given.layer.graph;
+    FrequentSets frequent(given.layer);
+    ReflectionBackward args = given;
+    args.sums = frequent.view();
+    parallel_tasks(
+        kEdgeSlices, options.n_threads,
+        [&](int, int64_t slice) {
+            const FlushedDenormals flushed;
+            float* sums = frequent.begin(slice);
+            const int64_t end = frequent.first_row(slice + 1);
+            for (int64_t row = frequent.first_row(slice); row < end; ++row) {
+                options.tier.reflect_backward_edges_row(args, row, sums);
+            }
+        },
+        options.poll);
     over_rows(graph.indptr, graph.num_entities, options,
               [&](int64_t row) { options.tier.reflect_backward_entity_row(args, row); });
     over_rows(graph.set_indptr, graph.num_sets, options,
               [&](int64_t row) { options.tier.reflect_backward_set_row(args, row); });
     sum_attention(args, options);
-}
-
-void run_negatives(const NegativeBlock& block, const RunOptions& options) {
-    std::vector<std::vector<Negative>> room(static_cast<size_t>(options.n_threads));
-    std::vector<std::vector<Negative>> hits(static_cast<size_t>(block.num_queries));
-    parallel_tasks(block.num_queries, options.n_threads, [&](int worker, int64_t query) {
-        const FlushedDenormals flushed;
-        std::vector<Negative>& found = room[static_cast<size_t>(worker)];
-        found.resize(static_cast<size_t>(block.num_entities));
-        const int64_t count = options.tier.negative_row(block, query, found.data());
-        hits[static_cast<size_t>(query)].assign(found.begin(), found.begin() + count);
-    });
-    if (options.poll()) throw Interrupted{};
-    const Pushers pushers(hits, block.num_entities);
-    over_rows(pushers.starts.data(), block.num_entities, options, [&](int64_t entity) {
-        const int64_t begin = pushers.starts[static_cast<size_t>(entity)];
-        const int64_t end = pushers.starts[static_cast<size_t>(entity) + 1];
-        if (begin < end) options.tier.push_entity(block, entity, pushers.entries.data() + begin, end - begin);
-    });
 }
 
 }  // namespace stea

@@ -2,6 +2,7 @@
 // training step is full of them, and each costs a hundred cycles.
 #pragma once
 
+#include "int8_tier.h"
 #include "run.h"
 
 namespace stea {
@@ -12,5 +13,7 @@ void run_dropout(const Dropout& args, const RunOptions& options);
 void run_reflection_forward(const ReflectionForward& args, const RunOptions& options);
 void run_reflection_backward(const ReflectionBackward& args, const RunOptions& options);
 void run_negatives(const NegativeBlock& block, const RunOptions& options);
+// The same without products: rough ones are made by 8-bit numbers, for some queries at a time.
+void run_byte_negatives(const NegativeBlock& block, const Int8Tier& bytes, const RunOptions& options);
 
 }  // namespace stea

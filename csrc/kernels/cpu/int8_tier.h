@@ -1,6 +1,8 @@
-// The kernels of the int8 search for one instruction set: the same bodies, compiled with its flags; `isa.h` picks one.
+// The kernels over whole numbers of 8 bits for one instruction set: the same bodies, compiled with its flags; `isa.h`
+// picks one.
 #pragma once
 
+#include "../byte_products.h"
 #include "../int8_search.h"
 
 namespace stea {
@@ -12,6 +14,8 @@ struct Int8Tier {
     RoundedRow (*round_doubles)(const double* row, double inverse_norm, const Turn&, float* scratch,
                                 const SliverPlace&);
     int64_t (*scan)(const ScanRows&, const ScanColumns&, const ScanSums&, const ScanHits&);
+    ByteRow (*round_bytes)(const float* row, int64_t width, const SliverPlace&);
+    void (*multiply_bytes)(const ByteRows&, const ByteColumns&, float* out, int64_t stride);
 };
 
 }  // namespace stea

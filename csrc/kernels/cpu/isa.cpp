@@ -44,14 +44,6 @@ std::vector<const Tier*> usable_tiers() {
     return tiers;
 }
 
-bool has_bfloat16() {
-#ifdef STEA_HAVE_AVX2
-    return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-    return false;
-#endif
-}
-
 const Tier& find_tier(const std::string& name) { return find_among(usable_tiers(), name); }
 
 std::vector<const Int8Tier*> usable_int8_tiers() {

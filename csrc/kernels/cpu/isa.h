@@ -16,9 +16,7 @@ std::vector<const Tier*> usable_tiers();
 // unknown, not built, or not supported by this CPU.
 const Tier& find_tier(const std::string& name);
 
-// Whether this CPU multiplies bfloat16 by instructions of its own.
-bool has_bfloat16();
-// The same for the kernels of the int8 search.
+// The same for the kernels over whole numbers of 8 bits.
 std::vector<const Int8Tier*> usable_int8_tiers();
 const Int8Tier& find_int8_tier(const std::string& name);
 

@@ -1,24 +1,6 @@
-typedef uint16_t EightShorts __attribute__((vector_size(8 * sizeof(uint16_t))));
-
-static inline Eight widened(EightShorts shorts) {
-    return reinterpret_cast<Eight>(__builtin_convertvector(shorts, EightBits) << 16);
-}
-
 // 2 q . z_j - norms[j] - centre[q] for eight entities, of which `count` are there.
 static inline Eight values_at(const NegativeBlock& block, int64_t query, int64_t j, int64_t count) {
-    const int64_t at = query * block.num_entities + j;
-    Eight products;
-    if (block.short_products != nullptr) {
-        EightShorts shorts = {};
-        if (count == 8) {
-            __builtin_memcpy(&shorts, block.short_products + at, sizeof shorts);
-        } else {
-            for (int64_t lane = 0; lane < count; ++lane) shorts[lane] = block.short_products[at + lane];
-        }
-        products = widened(shorts);
-    } else {
-        products = load_some(block.products + at, count);
-    }
+    const Eight products = load_some(block.products + query * block.stride + j, count);
     return 2.0f * products - load_some(block.norms + j, count) - block.centre[query];
 }
 
@@ -95,7 +77,7 @@ static inline double add_exponentials_and_hits(const NegativeBlock& block, int64
     return static_cast<double>(sum_of(sums));
 }
 
-// The values of the hits become exponentials, of products taken again where these were short; returns their sum.
+// The values of the hits become exponentials, of products taken again where these were rough; returns their sum.
 static inline double exponentials_of_hits(const NegativeBlock& block, int64_t query, const Softmax& softmax,
                                           Negative* hits, int64_t found) {
     constexpr int64_t kHitsAhead = 2;
@@ -105,7 +87,7 @@ static inline double exponentials_of_hits(const NegativeBlock& block, int64_t qu
         const int64_t count = found - first < 8 ? found - first : 8;
         for (int64_t lane = 0; lane < count; ++lane) {
             const int64_t at = first + lane;
-            if (block.short_products == nullptr) {
+            if (!block.rough) {
                 values[lane] = hits[at].weight;
                 continue;
             }

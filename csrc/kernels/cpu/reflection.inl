@@ -86,8 +86,38 @@ void reflect_forward_row(const ReflectionForward& args, int64_t i) {
     activate(layer.activation, out, heads * layer.dim);
 }
 
-// Gradients of the logits and of the dots of the edges of row i.
-void reflect_backward_edges_row(const ReflectionBackward& args, int64_t i) {
+// Adds what edge e = (i, j) gives to the gradient of its rho: to d_on_y and d_on_unit at once, to d_unit by the terms,
+// one for every head; `grad` is the row of i.
+static inline void terms_of_set(const ReflectionBackward& args, int64_t e, const float* grad, float* d_on_y,
+                                float* d_on_unit, Term* terms) {
+    const ReflectionLayer& layer = args.layer;
+    const float* x = row_of_x(layer, layer.graph.columns[e]);
+    for (int64_t h = 0; h < layer.heads; ++h) {
+        const int64_t at = e * layer.heads + h;
+        d_on_unit[h] += args.d_logits[at];
+        d_on_y[h] -= 2.0f * layer.dots[at] * args.d_logits[at];
+        terms[h] = {grad + h * layer.dim, x + h * layer.dim, -2.0f * layer.weights[at] * layer.dots[at],
+                    args.d_dots[at]};
+    }
+}
+
+// Adds the edges [first, last) of a row to the sums of the frequent sets.
+static inline void add_to_frequent_sets(const ReflectionBackward& args, int64_t first, int64_t last, const float* grad,
+                                        float* sums) {
+    const ReflectionLayer& layer = args.layer;
+    Term terms[kMostHeads];
+    for (int64_t e = first; e < last; ++e) {
+        const int64_t slot = args.sums.slots[layer.graph.sets[e]];
+        if (slot < 0) continue;
+        float* d_unit = sums + slot * (layer.dim + 2 * layer.heads);
+        float* d_on_y = d_unit + layer.dim;
+        terms_of_set(args, e, grad, d_on_y, d_on_y + layer.heads, terms);
+        add_terms<true>(d_unit, terms, layer.heads, layer.dim);
+    }
+}
+
+// Gradients of the logits and of the dots of the edges of row i; adds to the sums of the frequent sets.
+void reflect_backward_edges_row(const ReflectionBackward& args, int64_t i, float* sums) {
     const ReflectionLayer& layer = args.layer;
     const int64_t place = place_of(layer.position, i);
     if (place < 0) return;
@@ -120,6 +150,7 @@ void reflect_backward_edges_row(const ReflectionBackward& args, int64_t i) {
             args.d_dots[at] = -2.0f * (layer.weights[at] * args.d_dots[at] + on_y * d_logit);
         }
     }
+    add_to_frequent_sets(args, first, last, grad, sums);
 }
 
 // What z receives besides, as the beginning of the gradient of x_j.
@@ -179,43 +210,52 @@ void reflect_backward_entity_row(const ReflectionBackward& args, int64_t j) {
     if (layer.activation != Activation::kNone) before_activation(layer.activation, out, row_of_x(layer, j), width);
 }
 
-// The gradient of rho of one set, over its edges.
-void reflect_backward_set_row(const ReflectionBackward& args, int64_t set) {
+// Adds the edges of a rare set.
+static inline void add_rare_set(const ReflectionBackward& args, int64_t set, float* d_unit, float* d_on_y,
+                                float* d_on_unit) {
     const ReflectionLayer& layer = args.layer;
     const ReflectionGraph& graph = layer.graph;
-    const int64_t heads = layer.heads;
-    float* out = args.d_unit + set * layer.dim;
-    float* d_on_y = args.d_on_y + set * heads;
-    float* d_on_unit = args.d_on_unit + set * heads;
-    for (int64_t h = 0; h < heads; ++h) d_on_y[h] = d_on_unit[h] = 0.0f;
-    Term terms[kTerms];
-    int64_t count = 0;
+    const int64_t width = layer.heads * layer.dim;
+    Term terms[kMostHeads];
     for (int64_t at = graph.set_indptr[set]; at < graph.set_indptr[set + 1]; ++at) {
         if (at + kAhead < graph.num_edges) {
             const int64_t ahead = graph.set_edges[at + kAhead];
             const int64_t place = place_of(layer.position, graph.rows[ahead]);
             if (place >= 0) {
-                prefetch_row(args.grad + place * heads * layer.dim, heads * layer.dim);
-                prefetch_row(row_of_x(layer, graph.columns[ahead]), heads * layer.dim);
+                prefetch_row(args.grad + place * width, width);
+                prefetch_row(row_of_x(layer, graph.columns[ahead]), width);
             }
         }
         const int64_t e = graph.set_edges[at];
         const int64_t place = place_of(layer.position, graph.rows[e]);
         if (place < 0) continue;
-        for (int64_t h = 0; h < heads; ++h) {
-            const int64_t here = e * heads + h;
-            d_on_unit[h] += args.d_logits[here];
-            d_on_y[h] -= 2.0f * layer.dots[here] * args.d_logits[here];
-            terms[count++] = {args.grad + (place * heads + h) * layer.dim,
-                              row_of_x(layer, graph.columns[e]) + h * layer.dim,
-                              -2.0f * layer.weights[here] * layer.dots[here], args.d_dots[here]};
-            if (count == kTerms) {
-                add_terms<true>(out, terms, count, layer.dim);
-                count = 0;
+        terms_of_set(args, e, args.grad + place * width, d_on_y, d_on_unit, terms);
+        add_terms<true>(d_unit, terms, layer.heads, layer.dim);
+    }
+}
+
+// The gradient of rho of one set.
+void reflect_backward_set_row(const ReflectionBackward& args, int64_t set) {
+    const ReflectionLayer& layer = args.layer;
+    const int64_t heads = layer.heads;
+    const int64_t size = layer.dim + 2 * heads;
+    float* out = args.d_unit + set * layer.dim;
+    float* d_on_y = args.d_on_y + set * heads;
+    float* d_on_unit = args.d_on_unit + set * heads;
+    for (int64_t h = 0; h < heads; ++h) d_on_y[h] = d_on_unit[h] = 0.0f;
+    const int64_t slot = args.sums.slots[set];
+    if (slot < 0) {
+        add_rare_set(args, set, out, d_on_y, d_on_unit);
+    } else {
+        for (int64_t slice = 0; slice < args.sums.slices; ++slice) {
+            const float* sums = args.sums.values + (slice * args.sums.count + slot) * size;
+            for (int64_t c = 0; c < layer.dim; ++c) out[c] += sums[c];
+            for (int64_t h = 0; h < heads; ++h) {
+                d_on_y[h] += sums[layer.dim + h];
+                d_on_unit[h] += sums[layer.dim + heads + h];
             }
         }
     }
-    add_terms<true>(out, terms, count, layer.dim);
     for (int64_t h = 0; h < heads; ++h) {
         const Term through{layer.k_y + h * layer.dim, args.k_unit + h * layer.dim, d_on_y[h], d_on_unit[h]};
         add_terms<true>(out, &through, 1, layer.dim);

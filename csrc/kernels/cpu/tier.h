@@ -34,7 +34,7 @@ struct Tier {
     void (*triple_view_row)(const TripleView&, int64_t row);
     void (*dropout_row)(const Dropout&, int64_t row);
     void (*reflect_forward_row)(const ReflectionForward&, int64_t row);
-    void (*reflect_backward_edges_row)(const ReflectionBackward&, int64_t row);
+    void (*reflect_backward_edges_row)(const ReflectionBackward&, int64_t row, float* sums);
     void (*reflect_backward_entity_row)(const ReflectionBackward&, int64_t row);
     void (*reflect_backward_set_row)(const ReflectionBackward&, int64_t set);
     void (*reflect_backward_attention)(const ReflectionBackward&, int64_t begin, int64_t end, float* sums);

@@ -29,9 +29,6 @@ EXAMPLES = """examples:
   stea-fast align DBP15K/zh_en --seed-fraction 0.3 --out links.nt --preset full"""
 
 
-USE_NAMES = ("auto", "always", "never")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
@@ -39,9 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seeds", type=Path, metavar="FILE", help="known links: two columns of ids; without them names must do"
-    )
-    parser.add_argument(
-        "--use-names", choices=USE_NAMES, default="auto", help="as evidence (default: auto, where there are no seeds)"
     )
     parser.add_argument("--gold", type=Path, metavar="FILE", help="true links, only to judge the result")
     parser.add_argument("--seed-fraction", type=float, default=0.3, help="of a folder's links (default: %(default)s)")
@@ -69,10 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Align."""
-    given = (arguments.names1, arguments.names2, arguments.values1, arguments.values2)
+    given = (getattr(arguments, f"{kind}{side}") for kind in ("names", "values", "features") for side in (1, 2))
     inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold, *given])
     pair = _pair(arguments, console)
-    clues = _clues(pair, arguments.use_names, console)
+    clues = _clues(pair, arguments, console)
+    if arguments.no_structure:
+        pair = pair.without_structure()
     console.note(
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
@@ -109,8 +105,8 @@ def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
         raise FileNotFoundError(f"{arguments.graphs[0]} does not exist")
     if len(arguments.graphs) != 2:
         raise UsageError(f"expected two files of triples or one dataset folder, got {len(arguments.graphs)} paths")
-    if arguments.seeds is None and arguments.use_names == "never":
-        raise UsageError("there is nothing to start from: give --seeds, or leave out --use-names never")
+    if arguments.seeds is None and not _used(arguments, has_seeds=False):
+        raise UsageError("there is nothing to start from: give --seeds, or allow names, values or features")
     graphs = inputs.read_graphs(arguments, console)
     seeds = np.zeros((0, 2), dtype=np.int64)
     if arguments.seeds is not None:
@@ -123,11 +119,22 @@ def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
     return make_pair(*graphs, seeds, test=judged, name=" ".join(path.name for path in arguments.graphs), names=names)
 
 
-def _clues(pair: Pair, use: str, console: Console) -> Clues | None:
-    """What names say, if they are to be asked; tells what was found."""
-    if use == "never" or (use == "auto" and len(pair.train)):
+def _used(arguments: argparse.Namespace, *, has_seeds: bool) -> set[str]:
+    """Which of names, values and features are evidence."""
+    choices = {"names": arguments.use_names, "values": arguments.use_values}
+    used = {kind for kind, use in choices.items() if use == "always" or (use == "auto" and not has_seeds)}
+    return used | ({"features"} if arguments.features1 is not None else set())
+
+
+def _clues(pair: Pair, arguments: argparse.Namespace, console: Console) -> Clues | None:
+    """What names, values and features say, if they are to be asked; tells what was found."""
+    used = _used(arguments, has_seeds=len(pair.train) > 0)
+    features = inputs.read_feature_files(arguments, pair, console)
+    if not used:
+        if arguments.no_structure:
+            raise UsageError("--no-structure leaves nothing: add --use-names always or --use-values always")
         return None
-    clues = find_clues(pair)
+    clues = find_clues(pair, names="names" in used, values="values" in used, features=features)
     for sentence in clues.found:
         console.note(sentence)
     clues.check_start(pair.train)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from types import ModuleType
 
@@ -21,8 +22,4 @@ def native_is_used() -> bool:
 
 def chosen() -> ModuleType:
     """The module with the kernels of the trained encoders."""
-    if native_is_used():
-        from stea_fast.encoders.kernels import native as module
-    else:
-        from stea_fast.encoders.kernels import by_numba as module
-    return module
+    return importlib.import_module(f"{__name__}.{'native' if native_is_used() else 'by_numba'}")

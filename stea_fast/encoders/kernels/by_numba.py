@@ -8,19 +8,17 @@ from scipy.sparse import csr_array
 
 from stea_fast.encoders.kernels import bodies
 from stea_fast.encoders.kernels.bodies import row_blocks, run_blocks
-from stea_fast.encoders.kernels.layers import Edges, Layer, LayerGradient
+from stea_fast.encoders.kernels.layers import CsrArrays, Edges, Layer, LayerGradient
 
 LEAST = 20.0  # entries below e⁻²⁰ of the largest of their row count as zero: all N together less than 1e-4 of it
 
 
-def takes_bfloat16() -> bool:
-    """No: NumPy, and so Numba, knows no bfloat16."""
+def multiplies_bytes() -> bool:
+    """No: there is no `byte_negatives` here."""
     return False
 
 
-def sparse_rows(
-    entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int
-) -> None:
+def sparse_rows(entries: CsrArrays, x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int) -> None:
     """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i; in `width` columns from the given ones on."""
     dense, filled = x[:, x_start : x_start + width], out[:, out_start : out_start + width]
     run_blocks(lambda begin, end: bodies.spmm(*entries, dense, filled, begin, end), row_blocks(entries[0]))

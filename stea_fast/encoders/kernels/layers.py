@@ -1,10 +1,12 @@
-"""What the kernels of a layer of relational reflection are given; see `csrc/kernels/reflection.h`."""
+"""What the kernels are given: sparse rows, and layers of relational reflection (`csrc/kernels/reflection.h`)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+
+CsrArrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # int64 [rows + 1], int32 [nnz], float32 [nnz]
 
 
 class Edges(NamedTuple):

@@ -6,18 +6,16 @@ import numpy as np
 import torch
 
 import stea_fast._core as _core
-from stea_fast._backends.native import tier
-from stea_fast.encoders.kernels.layers import Edges, Layer, LayerGradient
+from stea_fast._backends.native import int8_tier, tier
+from stea_fast.encoders.kernels.layers import CsrArrays, Edges, Layer, LayerGradient
 
 
-def takes_bfloat16() -> bool:
-    """Whether products may come as bfloat16, and are made faster so: the processor and torch multiply it themselves."""
-    return _core.has_bfloat16() and torch.backends.mkldnn.is_available()
+def multiplies_bytes() -> bool:
+    """Whether `byte_negatives` is faster than products of single precision: the processor has instructions for it."""
+    return int8_tier() is not None
 
 
-def sparse_rows(
-    entries: tuple[np.ndarray, ...], x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int
-) -> None:
+def sparse_rows(entries: CsrArrays, x: np.ndarray, out: np.ndarray, x_start: int, out_start: int, width: int) -> None:
     """out[i] = Σ values[e] · x[columns[e]] over the entries e of row i; in `width` columns from the given ones on."""
     _core.sparse_rows(*entries, x, out, x_start, out_start, width, torch.get_num_threads(), tier())
 
@@ -51,4 +49,14 @@ def hard_negatives(
     """Losses [b], Σ_j c_qj [b] and Σ_j c_qj z_j [b, d]; adds Σ_q c_qj (q − z_j) to the gradient of every z_j."""
     return _core.hard_negatives(
         products, queries, z, norms, base, centre, ends, scale, cut, gradient, torch.get_num_threads(), tier()
+    )
+
+
+def byte_negatives(
+    queries: np.ndarray, z: np.ndarray, norms: np.ndarray, base: np.ndarray, centre: np.ndarray, ends: np.ndarray,
+    scale: float, cut: float, gradient: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """As `hard_negatives` without its products: which entities are hard is found by numbers of 8 bits."""
+    return _core.byte_negatives(
+        queries, z, norms, base, centre, ends, scale, cut, gradient, torch.get_num_threads(), tier(), int8_tier() or ""
     )

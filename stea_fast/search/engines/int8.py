@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 import stea_fast._core as _core
-from stea_fast._backends.native import tier
+from stea_fast._backends.native import int8_tier, tier
 from stea_fast._util.progress import Step
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.engines import native_merge
@@ -30,12 +29,6 @@ MOST_DEVIATION = 3e-4  # of an exponent: sums are then right to 1e-3
 
 ALL = slice(None)
 Arrays = tuple[np.ndarray, np.ndarray]
-
-
-def int8_tier() -> str | None:
-    """The best instruction-set tier that is faster than float32; None if there is none, or `STEA_TIER` is given."""
-    fast = _core.int8_tiers(True)
-    return None if os.environ.get("STEA_TIER") or not fast else fast[-1]
 
 
 def describe() -> str:
