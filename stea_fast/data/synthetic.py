@@ -149,15 +149,18 @@ def synthetic_pair(
     Args:
         num_entities: The number of entities of each graph, at least 10.
         seed: Which pair is made, and which split of its links.
-        profile: What the next four numbers are where they are None: "dense" (20 relations, 6 triples per entity, 80 %
-            of the entities with a counterpart, noise 0.1), an easy pair; or "dbp1m" (400, 2.5, 75 %, 0.35), which is
-            as sparse, as long-tailed and as unlike as the large graphs of DBpedia: about half of the edges between
-            linked entities are in both graphs.
-        num_relations: The number of relations of the world, which are those of the first graph.
+        profile: What kind of pair is made: "dense" (20 relations, 6 triples per entity, 80 % of the entities with a
+            counterpart, noise 0.1), an easy one; or "dbp1m" (400, 2.5, 75 %, 0.35), which is as sparse, as long-tailed
+            and as unlike as the large graphs of DBpedia: about half of the edges between linked entities are in both
+            graphs.
+        num_relations: The number of relations of the world, which are those of the first graph; None takes the
+            profile's.
         mean_degree: The number of triples per entity, at least 1; a little less remains where random triples coincide.
-        overlap: The share of each graph's entities, in [0, 1], that have a counterpart; at least one has.
+            None takes the profile's.
+        overlap: The share of each graph's entities, in [0, 1], that have a counterpart; at least one has. None takes
+            the profile's.
         edge_noise: The share of the shared edges, in [0, 1], that each graph loses, and again of random edges that it
-            gains, independently of the other graph.
+            gains, independently of the other graph; None takes the profile's.
         seed_fraction: The share of the links, in [0, 1], that become seeds; the others are for testing.
 
     Returns:
@@ -175,14 +178,15 @@ def synthetic_pair(
     """
     n = validate.count(num_entities, "num_entities", minimum=10)
     seed = splits.check_seed(seed, "seed")
-    given = num_relations, mean_degree, overlap, edge_noise
     usual = PROFILES[validate.choice(profile, "profile", tuple(PROFILES))]
-    chosen = (one if one is not None else other for one, other in zip(given, usual[:4], strict=True))
-    num_relations, mean_degree, overlap, edge_noise = chosen
+    num_relations = usual.num_relations if num_relations is None else num_relations
     num_relations = validate.count(num_relations, "num_relations", minimum=1)
-    num_facts = round(n * validate.number(mean_degree, "mean_degree", minimum=1.0))
-    num_shared = max(1, round(n * validate.number(overlap, "overlap", minimum=0.0, maximum=1.0)))
-    noise = validate.number(edge_noise, "edge_noise", minimum=0.0, maximum=1.0)
+    degree = usual.mean_degree if mean_degree is None else mean_degree
+    num_facts = round(n * validate.number(degree, "mean_degree", minimum=1.0))
+    shared_part = usual.overlap if overlap is None else overlap
+    num_shared = max(1, round(n * validate.number(shared_part, "overlap", minimum=0.0, maximum=1.0)))
+    noise = usual.edge_noise if edge_noise is None else edge_noise
+    noise = validate.number(noise, "edge_noise", minimum=0.0, maximum=1.0)
     fraction = splits.check_seed_fraction(seed_fraction)
 
     rng = np.random.default_rng([seed, 1])  # not the stream that splits the links
