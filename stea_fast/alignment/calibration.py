@@ -18,7 +18,7 @@ from stea_fast._util.statistics import NORMAL_95
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import DescribedLinks, describe_links
 from stea_fast.alignment.link_model import LinkModel, Prior, fit, shipped_prior
-from stea_fast.clues.types import Clues
+from stea_fast.clues.types import Clues, beside
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
 from stea_fast.selftraining.history import SelfTrainingResult
@@ -46,7 +46,7 @@ class ProbabilityCalibrator:
         after: The reliability of the calibrated ones, each by a model fitted to the other half of the held-out
             seeds; None where there are none.
         note: One sentence for the user: on what the probabilities rest, and how well.
-        unit: What it was fitted to: "held-out seeds", or without seeds "hidden names" or "hidden names and values".
+        unit: What it was fitted to: "held-out seeds", "hidden names" or "hidden names and values", or both.
 
     Example:
         >>> import stea_fast as sf
@@ -118,7 +118,7 @@ def cross_fit(
     seed: int = 0,
     prior: Prior | None = None,
 ) -> ProbabilityCalibrator:
-    """Calibrate a method on links that it did not see: seeds, or without seeds anchors whose names are hidden.
+    """Calibrate a method on links that it did not see: seeds, and pairs whose equal names or values are hidden.
 
     Args:
         pair: graphs and seeds; nothing else of it is read.
@@ -133,23 +133,23 @@ def cross_fit(
     known, unit = _known_links(pair, clues)
     parts = [_held_out_links(pair, clues, run, *part) for part in _parts(known, folds, seed)]
     if not parts:
-        return by_prior(f"{len(known)} {unit} are too few to hold any out", prior)
+        return by_prior(
+            f"{len(known)} {'seeds' if clues is None else 'known links'} are too few to hold any out", prior
+        )
     features, probs, right, absent = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _fitted(features, probs, right, absent, seed, prior or shipped_prior(), _HIDDEN[unit])
-
-
-_HIDDEN = {
-    "seeds": "held-out seeds",
-    "unique equal names": "hidden names",
-    "unique equal names and values": "hidden names and values",
-}
+    return _fitted(features, probs, right, absent, seed, prior or shipped_prior(), unit)
 
 
 def _known_links(pair: Pair, clues: Clues | None) -> tuple[np.ndarray, str]:
-    """Links that can be hidden, and what they are called."""
-    if clues is None or len(pair.train):
-        return pair.train, "seeds"
-    return clues.exact, "unique equal names" if clues.values is None else "unique equal names and values"
+    """Links that can be hidden, and what they are called then: seeds, and pairs by unique equal names or values.
+
+    Seeds are a fair sample, but often few; the others are many, and hiding their names leaves the harder cases.
+    """
+    if clues is None:
+        return pair.train, "held-out seeds"
+    hidden = "hidden names" if clues.values is None else "hidden names and values"
+    known = np.concatenate([pair.train, beside(clues.exact, pair.train)])
+    return known, f"held-out seeds and {hidden}" if len(pair.train) else hidden
 
 
 def number_of_parts(pair: Pair, folds: int, clues: Clues | None = None) -> int:
@@ -157,8 +157,8 @@ def number_of_parts(pair: Pair, folds: int, clues: Clues | None = None) -> int:
     return sum(1 for _ in _parts(_known_links(pair, clues)[0], folds, seed=0)) if folds else 0
 
 
-def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Seeds to hold out, the others, and which of the first lose their counterpart; all in their old order."""
+def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Seeds to hold out, and which of them lose their counterpart; all in their old order."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(seeds))
     single = order[: _number_held_out(len(seeds))]
@@ -167,7 +167,7 @@ def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarra
             continue
         chosen = np.zeros(len(seeds), dtype=bool)
         chosen[part] = True
-        yield seeds[chosen], seeds[~chosen], rng.permutation(len(part)) < round(ABSENT_SHARE * len(part))
+        yield seeds[chosen], rng.permutation(len(part)) < round(ABSENT_SHARE * len(part))
 
 
 def _number_held_out(num_seeds: int) -> int:
@@ -184,16 +184,15 @@ def with_anchors(pair: Pair, clues: Clues | None) -> Pair:
 
 
 def _held_out_links(
-    pair: Pair, clues: Clues | None, run: Run, held_out: np.ndarray, rest: np.ndarray, hidden: np.ndarray
+    pair: Pair, clues: Clues | None, run: Run, held_out: np.ndarray, hidden: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Features and probabilities of the held-out links' best candidates, whether these are right, and `hidden`."""
-    part = replace(pair, kg2=pair.kg2.without(held_out[hidden, 1]))
-    if len(pair.train):
-        part = replace(part, train=rest)
+    rest = pair.train[~np.isin(pair.train[:, 0], held_out[:, 0])]
+    part = replace(pair, kg2=pair.kg2.without(held_out[hidden, 1]), train=rest)
     if clues is not None:
-        clues = clues.without_targets(held_out[hidden, 1])
-        if not len(pair.train):
-            clues = clues.without(held_out)
+        # A seed that is held out is as any entity is; of the others, what they were known by is hidden.
+        by_clues = held_out[~np.isin(held_out[:, 0], pair.train[:, 0])]
+        clues = clues.without_targets(held_out[hidden, 1]).without(by_clues)
     result = run(part, clues)
     known = with_anchors(part, clues)
     described = describe_links(known, joint_probabilities(result), result, result.candidates)

@@ -64,7 +64,7 @@ class Clues:
         """
         if self.values is None:
             return self.anchors
-        return np.concatenate([self.anchors, _beside(exact_pairs(self.values), self.anchors)])
+        return np.concatenate([self.anchors, beside(exact_pairs(self.values), self.anchors)])
 
     def anchors_beside(self, seeds: np.ndarray) -> np.ndarray:
         """The anchors that contradict no seed and repeat none: seeds are what somebody has said.
@@ -75,7 +75,7 @@ class Clues:
         Returns:
             Anchors, int64 [n, 2].
         """
-        return _beside(self.anchors, seeds)
+        return beside(self.anchors, seeds)
 
     def check_start(self, seeds: np.ndarray) -> None:
         """Make sure that there is something to start from.
@@ -132,6 +132,6 @@ class Clues:
         return digest.hexdigest()[:16]
 
 
-def _beside(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
+def beside(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
     """The pairs neither of whose entities is in a known one."""
     return pairs[~np.isin(pairs[:, 0], known[:, 0]) & ~np.isin(pairs[:, 1], known[:, 1])]
