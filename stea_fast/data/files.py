@@ -199,19 +199,20 @@ def make_pair(
 def read_pair(
     source: AnyPath,
     target: AnyPath,
-    seeds: AnyPath,
+    seeds: AnyPath | None = None,
     *,
     literals: str = "values",
     strict: bool = False,
     permutation_seed: int = 0,
     names: tuple[AnyPath | None, AnyPath | None] = (None, None),
 ) -> Pair:
-    r"""Read two files of triples and a file of known links as a `Pair` without test links.
+    r"""Read two files of triples, and known links where there are some, as a `Pair` without test links.
 
     Args:
         source: The file of the first graph, in any format that `read_graph` reads.
         target: The file of the second graph.
-        seeds: A file of known links by name: TSV or CSV with two columns, or any format of links that is written.
+        seeds: A file of known links by name: TSV or CSV with two columns, or any format of links that is written. The
+            default, None, has none: then names or values must connect the graphs.
         literals: "values" makes values (`kg.attributes`) of literals: the objects of RDF, and tails of tables that are
             spelt like them; "keep" makes entities of them, and "drop" leaves those of RDF out.
         strict: Whether malformed lines and unknown entities are errors; otherwise they are left out.
@@ -244,4 +245,5 @@ def read_pair(
         for side, path in enumerate((source, target))
     )
     name = f"{Path(source).name} {Path(target).name}"
-    return make_pair(kg1, kg2, read_links(seeds, kg1, kg2, strict=strict), name=name, names=names)
+    links = np.zeros((0, 2), dtype=np.int64) if seeds is None else read_links(seeds, kg1, kg2, strict=strict)
+    return make_pair(kg1, kg2, links, name=name, names=names)

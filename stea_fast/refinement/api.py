@@ -72,6 +72,11 @@ class Refinement:
         """The alignment of attributes, which comes out as that of relations does; None where no values were used."""
         return self._around.attributes(self._alignment)
 
+    @property
+    def graphs(self) -> tuple[KG, KG]:
+        """The graphs whose facts `facts` names: those that were given, with their values as last entities if used."""
+        return self._around.graphs
+
     def explain(self, e: int, e2: int) -> Explanation:
         """Find the facts behind a pair: edges of both entities that lead to neighbours believed to be the same.
 

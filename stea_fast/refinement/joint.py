@@ -27,6 +27,7 @@ from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.pair_set import PairSet, from_keys, padded
 from stea_fast.refinement.problem import Outcome, Problem
+from stea_fast.refinement.relations import contained, counted
 from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 from stea_fast.refinement.workplace import Workplace, on_host
 from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment
@@ -36,7 +37,7 @@ logger = logging.getLogger("stea_fast")
 MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still open
 MIN_BELIEF = 0.01
 MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
-MAX_EDGES_PER_PROPOSAL = 20_000  # that the proposals of one entity may walk
+MAX_EDGES_PER_PROPOSAL = 5_000  # that the proposals of one entity may walk; 20,000 find nothing better
 UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is known
 MAX_CHANGE_WHEN_SETTLED = 1e-3  # share of matched pairs that are new; no more than this ends the sweeps
 
@@ -181,14 +182,13 @@ class JointRefinement:
 
     def _relations(self, soft1: Beliefs, soft2: Beliefs) -> RelationAlignment:
         """The relation alignment of a sweep; in the first ones with what relations have in common at seeds."""
-        alignment = self.place.relations(self.problem.relations, (soft1, soft2))
-        if self.problem.relations is not None or self.sweeps > self.method.start_sweeps:
+        if self.problem.relations is not None:
+            return self.problem.relations
+        graphs = self.kg1, self.kg2
+        counts = counted(self.kernels, graphs, (soft1, soft2), n_threads=self.threads)
+        alignment = RelationAlignment.trusted(*contained(self.kernels, graphs, counts))
+        if self.sweeps > self.method.start_sweeps:
             return alignment
-        graphs = (self.kg1, self.kg2), (self.kg2, self.kg1)
-        counts = [
-            self.kernels.relation_counts(*sides, held, rows=(0, sides[0].num_entities), n_threads=self.threads)
-            for sides, held in zip(graphs, (soft1, soft2), strict=True)
-        ]
         statements = (each.den * 2.0**-each.scale_bits for each in counts)
         return with_affinity(alignment, self.affinity, *statements)
 

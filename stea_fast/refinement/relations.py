@@ -91,11 +91,25 @@ def estimated(
         make: what makes an alignment of the two containments; `DeviceAlignment` for those on a device.
     """
 
-    def one_side(source: Any, target: Any, held: Beliefs) -> Any:
-        counts = kernels.relation_counts(source, target, held, rows=(0, source.num_entities), n_threads=n_threads)
-        return kernels.containment(counts, target.num_relations, smoothing, prior)
+    counts = counted(kernels, graphs, beliefs, n_threads=n_threads)
+    return make(*contained(kernels, graphs, counts, smoothing=smoothing, prior=prior))
 
-    return make(one_side(*graphs, beliefs[0]), one_side(*graphs[::-1], beliefs[1]))
+
+def counted(kernels: Any, graphs: tuple[Any, Any], beliefs: tuple[Beliefs, Beliefs], *, n_threads: int = 1) -> Any:
+    """The relation counts of both directions, as the backend gives them."""
+    sides = zip((graphs, graphs[::-1]), beliefs, strict=True)
+    return tuple(
+        kernels.relation_counts(*pair, held, rows=(0, pair[0].num_entities), n_threads=n_threads)
+        for pair, held in sides
+    )
+
+
+def contained(
+    kernels: Any, graphs: tuple[Any, Any], counts: Any, *, smoothing: float = SMOOTHING, prior: float = PRIOR
+) -> Any:
+    """P(r ⊆ r') and P(r' ⊆ r) by the counts of both directions."""
+    sides = zip(counts, graphs[::-1], strict=True)
+    return tuple(kernels.containment(each, target.num_relations, smoothing, prior) for each, target in sides)
 
 
 def _check_beliefs(beliefs: Beliefs, name: str, source: KG, target: KG) -> None:

@@ -31,6 +31,7 @@ from stea_fast.refinement.selection import select
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.search.topk import topk
+from stea_fast.search.unsettled import topk_of_unsettled
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 from stea_fast.selftraining.checkpoint import Checkpoint
 from stea_fast.selftraining.config import (
@@ -213,12 +214,16 @@ class SelfTraining:
         with state.stage("topk"):
             embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
             self._save(state)  # not before: a state without usable embeddings must not replace the last good one
-            return embeddings, self._search(embeddings)
+            return embeddings, self._search(embeddings, state.pairs if number else state.pairs[:0])
 
-    def _search(self, embeddings: tuple[Array, Array]) -> TopK:
+    def _search(self, embeddings: tuple[Array, Array], previous: np.ndarray) -> TopK:
         search = self.config.search
         # With held-out seeds β is fitted to them, after the search.
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None
+        if isinstance(self.method, Stea) and self.method.two_views and len(previous):
+            # Two views agree on these pairs: hardly anything of a new search would change them.
+            settled = np.concatenate([self.seeds, previous])
+            return topk_of_unsettled(*embeddings, settled, search.k, search.csls, beta=beta, progress=self.progress)
         return topk(*embeddings, search.k, search.csls, beta=beta, progress=self.progress)
 
     def _save(self, state: State, result: SelfTrainingResult | None = None) -> None:

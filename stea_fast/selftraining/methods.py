@@ -37,7 +37,8 @@ class Stea:
             encoder learns little, and from the pairs that these rounds find it learns at once. The last round is never
             one of them.
         two_views: Whether a refinement from structure alone, without the encoder, is made beside every other. Only
-            pairs on which both agree are trained on, and the last round ranks by the mean of both probabilities.
+            pairs on which both agree are trained on, and the last round ranks by the mean of both probabilities. Later
+            rounds search only the entities without such a pair; the others have their partner as only candidate.
         first_epochs: The number of epochs of the encoder's first training after the start rounds; the default, None,
             takes the encoder's own number.
 

@@ -183,7 +183,7 @@ def test_a_page_that_would_be_too_large_has_shorter_names_and_fewer_facts(alignm
 
 def test_where_no_relation_has_a_counterpart_report_and_relations_are_written(alignment, tmp_path):
     none = sf.RelationAlignment.uniform(alignment.pair.kg1, alignment.pair.kg2)
-    result = replace(alignment.result, refinement=replace(alignment.result.refinement, relations=none))
+    result = replace(alignment.result, refinement=replace(alignment.result.refinement, _alignment=none))
     without = replace(alignment, result=result)
     without.write_report(tmp_path / "report.html")
     without.write_relations(tmp_path / "relations.tsv")

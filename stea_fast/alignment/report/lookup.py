@@ -28,6 +28,7 @@ SOURCES_PER_BLOCK = 2048
 MOST_CHARACTERS, SHARE_OF_NAMES = 15_000_000, 0.6
 LETTERS = (MOST_LETTERS, 100, 50, 25)
 DEPTHS = ((5, 4), (3, 2), (1, 1), (0, 0))  # facts behind a decision, rejected candidates of a source
+LETTERS_OF_VALUES = 200  # that are shown of a value
 PARTS = 1_000_000  # of 1, in which probabilities and scores are counted: whole numbers are short
 
 
@@ -64,6 +65,8 @@ class _Tables:
         self.joint = joint_probabilities(report.result)
         self.names1 = NamesInOrder.of(report.links.label1, report.pair.kg1.num_entities)
         self.names2 = NamesInOrder.of(report.links.label2, report.pair.kg2.num_entities)
+        refinement = report.result.refinement
+        self.graphs = (report.pair.kg1, report.pair.kg2) if refinement is None else refinement.graphs
 
     def first(self, most_letters: int) -> dict[str, Any]:
         """All names, what was decided for every source, and the likeliest source of every target."""
@@ -79,7 +82,7 @@ class _Tables:
             "entities": [packed_names(side.names, most_letters) for side in (self.names1, self.names2)],
             "relations": [
                 packed_names([kg.relation_label(r) for r in range(kg.num_relations)], most_letters)
-                for kg in (self.report.pair.kg1, self.report.pair.kg2)
+                for kg in self.graphs
             ],
             "status": _digits(links.status[order]),
             "target": self.names2.place_or_none(links.considered[order]).tolist(),
@@ -119,20 +122,32 @@ class _Tables:
             "reason": _digits(rejected.reason[rows]),
         }
 
+    def _values(self, value: int, value2: int) -> list[str]:
+        """Two values in quotation marks, those that are long by their beginnings."""
+        texts = (kg.entity_label(node) for kg, node in zip(self.graphs, (value, value2), strict=True))
+        return [text if len(text) <= LETTERS_OF_VALUES else f"{text[:LETTERS_OF_VALUES]}…" for text in texts]
+
     def _fact_block(self, facts: FactTable | None, sources: np.ndarray) -> dict[str, Any] | None:
-        """Of the second neighbour 0 where it was considered for the first, which it mostly was; else its place + 1."""
+        """Of the second neighbour 0 where it was considered for the first, which it mostly was; else its place + 1.
+
+        Of values the first neighbour is -1, -2, …: the place of both in "values", counted from -1.
+        """
         if facts is None:
             return None
         counts, rows = _entries(facts.indptr, sources)
         neighbor, neighbor2 = facts.neighbor[rows], facts.neighbor2[rows]
+        is_value = neighbor >= len(self.names1.order)
+        values = [self._values(*pair) for pair in np.stack([neighbor, neighbor2], axis=1)[is_value].tolist()]
+        neighbor, neighbor2 = np.where(is_value, 0, neighbor), np.where(is_value, 0, neighbor2)
         expected = self.links.considered[neighbor] == neighbor2
         share = facts.evidence[rows] / np.repeat(facts.totals[sources], counts)
         return {
             "count": counts.tolist(),
             "relation": facts.relation[rows].tolist(),
-            "neighbor": self.names1.place[neighbor].tolist(),
+            "neighbor": np.where(is_value, -np.cumsum(is_value), self.names1.place[neighbor]).tolist(),
             "relation2": facts.relation2[rows].tolist(),
-            "neighbor2": np.where(expected, 0, self.names2.place[neighbor2] + 1).tolist(),
+            "neighbor2": np.where(is_value | expected, 0, self.names2.place[neighbor2] + 1).tolist(),
+            "values": values,
             "share": _in_parts(share.round(2)),
         }
 

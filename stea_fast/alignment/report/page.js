@@ -137,11 +137,15 @@ class View {
     const { tables } = this;
     if (!facts || tables.target[row] < 0) return [];
     const listed = entries(facts, place).map((i) => {
-      const neighbor2 = facts.neighbor2[i] ? facts.neighbor2[i] - 1 : tables.target[facts.neighbor[i]];
+      const neighbor = facts.neighbor[i]; // a value, if it is negative
+      const neighbor2 = facts.neighbor2[i] ? facts.neighbor2[i] - 1 : tables.target[neighbor];
+      const [first, second] = neighbor < 0
+        ? facts.values[-1 - neighbor].map((text) => element("bdi", {}, text))
+        : [tables.sources.shown(neighbor), tables.targets.shown(neighbor2)];
       return element(
         "li", {}, element("i", {}, `${Math.round((100 * facts.share[i]) / tables.parts)} %`), " ",
-        ...relation(tables.relations1, facts.relation[i]), " → ", tables.sources.shown(facts.neighbor[i]), " ≈ ",
-        ...relation(tables.relations2, facts.relation2[i]), " → ", tables.targets.shown(neighbor2),
+        ...relation(tables.relations1, facts.relation[i]), " → ", first, " ≈ ",
+        ...relation(tables.relations2, facts.relation2[i]), " → ", second,
       );
     });
     if (!listed.length) return [element("p", {}, "No fact is listed for it.")];

@@ -1,0 +1,90 @@
+"""Search among what is still open, when the counterparts of the others have been found before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stea_fast._util.arrays import like, to_numpy
+from stea_fast._util.progress import Progress
+from stea_fast.search.pair_scores import PairScorer
+from stea_fast.search.topk import pair_scorer, topk
+from stea_fast.types import Array, Ranking, TopK
+
+
+def topk_of_unsettled(
+    emb1: Array,
+    emb2: Array,
+    settled: np.ndarray,
+    k: int,
+    csls: int,
+    *,
+    beta: float | None = None,
+    progress: Progress = None,
+) -> TopK:
+    """`topk` by cosine without what is settled: an entity of a settled pair has its partner as its only candidate.
+
+    All others are searched among each other, and CSLS and partition sums know of nobody else. The mean similarity of a
+    settled entity with its nearest is not searched, either: the mean of the others' stands in its place. Where nobody
+    is open on one side, everything is searched.
+
+    Args:
+        emb1, emb2: embeddings [n1, d] and [n2, d], as `topk` takes them.
+        settled: int64 [m, 2]; of the pairs of an entity that occurs twice, the last counts.
+        k, csls, beta, progress: as `topk` takes them.
+    """
+    open1, open2 = (_others(settled[:, side], len(emb)) for side, emb in enumerate((emb1, emb2)))
+    if min(len(open1), len(open2)) == 0:
+        return topk(emb1, emb2, k, csls, beta=beta, progress=progress)
+    found = topk(emb1[like(emb1, open1)], emb2[like(emb2, open2)], k, csls, beta=beta, progress=progress)
+    assert found.backward is not None, "a search has both directions"
+    score = _scorer(emb1, emb2, (open1, open2), found)
+    scores = score(*settled.T)
+    forward = _completed(found.forward, open1, open2, settled, scores, len(emb1))
+    backward = _completed(found.backward, open2, open1, settled[:, ::-1], scores, len(emb2))
+    logs = None
+    if found.log_partition is not None and beta is not None:
+        of_rows, of_columns = (to_numpy(part, "log_partition") for part in found.log_partition)
+        logs = (
+            like(emb1, _filled(len(emb1), open1, of_rows, settled[:, 0], beta * scores)),
+            like(emb1, _filled(len(emb2), open2, of_columns, settled[:, 1], beta * scores)),
+        )
+    return TopK(forward, backward, logs, beta, found.engine, found.recall, score)
+
+
+def _others(settled: np.ndarray, size: int) -> np.ndarray:
+    """int64: the entities that are not settled, in order."""
+    mask = np.ones(size, dtype=bool)
+    mask[settled] = False
+    return np.flatnonzero(mask)
+
+
+def _scorer(emb1: Array, emb2: Array, opened: tuple[np.ndarray, np.ndarray], found: TopK) -> PairScorer:
+    """The scores of any pairs, by the means that the search among the open entities found."""
+    assert isinstance(found.score, PairScorer)
+    if found.score.means is None:
+        return pair_scorer(emb1, emb2, None)
+    means = [to_numpy(mean, "means") for mean in found.score.means]
+    first, second = (
+        _filled(len(emb), some, mean, _others(some, len(emb)), mean.mean())
+        for emb, some, mean in zip((emb1, emb2), opened, means, strict=True)
+    )
+    return pair_scorer(emb1, emb2, (first, second))
+
+
+def _completed(
+    ranking: Ranking, rows: np.ndarray, columns: np.ndarray, settled: np.ndarray, scores: np.ndarray, size: int
+) -> Ranking:
+    """The ranking of all entities of a side, from that of the open ones and the partners of the others."""
+    ids, values = to_numpy(ranking.indices, "indices"), to_numpy(ranking.scores, "scores")
+    indices = np.full((size, ids.shape[1]), -1, dtype=ids.dtype)
+    whole = np.full(indices.shape, -np.inf, dtype=np.float32)
+    indices[rows], whole[rows] = np.where(ids >= 0, columns[ids], -1), values
+    indices[settled[:, 0], 0], whole[settled[:, 0], 0] = settled[:, 1], scores
+    return Ranking(like(ranking.indices, indices), like(ranking.scores, whole))
+
+
+def _filled(size: int, opened: np.ndarray, of_open: np.ndarray, settled: np.ndarray, of_settled: Array) -> np.ndarray:
+    """One number per entity of a side."""
+    whole = np.empty(size, dtype=of_open.dtype)
+    whole[opened], whole[settled] = of_open, of_settled
+    return whole
