@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ class TrainedEncoder(abc.ABC):
 
     first_epochs: int
     round_epochs: int
+    recycles_memory = True  # keeps what a step frees for the next: faster, but memory in pieces grows the process
 
     def __init__(self, kg1: KG, kg2: KG, *, seed: int, device: str, warm_start: bool) -> None:
         self.kg1, self.kg2 = kg1, kg2
@@ -65,7 +67,7 @@ class TrainedEncoder(abc.ABC):
         if not self.warm_start:
             self.restart()
         joint = torch.from_numpy(array).to(self.device)
-        with flushed_denormals(), memory.recycled():
+        with flushed_denormals(), memory.recycled() if self.recycles_memory else nullcontext():
             self._begin(joint)
             for epoch in range(total):
                 try:

@@ -48,6 +48,7 @@ class AliNet(TrainedEncoder):
 
     first_epochs = 2000
     round_epochs = 2000
+    recycles_memory = False  # a step makes matrices of many sizes: kept in pieces, they took 3.4 GB on DBP15K
 
     def __init__(
         self, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", warm_start: bool = False,
