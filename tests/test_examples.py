@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import runpy
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,14 @@ NEEDS = {"pytorch_loop": ["torch"], "pyg_gnn": ["torch", "torch_geometric"], "py
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SMALL)
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, "without_seeds"}
+
+
+def test_two_small_files_are_aligned_without_seeds(capsys):
+    pytest.importorskip("pyoxigraph", reason="RDF needs pyoxigraph")
+    runpy.run_path(str(EXAMPLES / "without_seeds.py"))
+    said = capsys.readouterr().out
+    assert "20 names are equal" in said and "Potassium                Kalium" in said and '"K"  ≈' in said
 
 
 @pytest.mark.slow
