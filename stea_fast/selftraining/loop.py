@@ -220,7 +220,8 @@ class SelfTraining:
         search = self.config.search
         # With held-out seeds β is fitted to them, after the search.
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None
-        if isinstance(self.method, Stea) and self.method.two_views and len(previous):
+        # What names add to a score must be counted among all pairs, so with names everything is searched.
+        if isinstance(self.method, Stea) and self.method.two_views and len(previous) and self.names is None:
             # Two views agree on these pairs: hardly anything of a new search would change them.
             settled = np.concatenate([self.seeds, previous])
             return topk_of_unsettled(*embeddings, settled, search.k, search.csls, beta=beta, progress=self.progress)
