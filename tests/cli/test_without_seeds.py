@@ -46,13 +46,17 @@ def test_two_files_are_enough(capsys):
     assert values == list(range(len(block["facts"]["values"])))
 
 
-@pytest.mark.parametrize(("words", "lost"), [
-    (("--use-names", "never"), "g_noble"), (("--use-values", "never", "--no-structure"), "e74"),
-])  # fmt: skip
-def test_what_is_switched_off_is_not_used(capsys, words, lost):
-    assert main(["align", *FILES, *OUT, *words]) == 0
-    assert ("names of the first graph" in capsys.readouterr().err) == ("--use-names" not in words)
-    assert len(links()) < 33 or lost in links()
+def test_names_alone_do_not_know_what_has_another_name(capsys):
+    assert main(["align", *FILES, *OUT, "--use-values", "never", "--no-structure"]) == 0
+    assert "share values" not in capsys.readouterr().err
+    assert links()["e10"] == "stoff_ne30" and links().get("e74") != "stoff_w222"
+
+
+def test_values_and_structure_do_without_names(capsys):
+    assert main(["align", *FILES, *OUT, "--use-names", "never"]) == 0
+    said = capsys.readouterr().err
+    assert "names of the first graph" not in said and "share values" in said
+    assert links()["e74"] == "stoff_w222"
 
 
 def vectors(suffix, ids=True, rows=None, poison=False):
