@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 from stea_fast.search.embeddings import Embeddings
@@ -24,7 +25,7 @@ class Ranked:
     candidates: SearchResult | None = None
 
 
-class CandidateEngine:
+class CandidateEngine(ABC):
     """An engine that finds candidates in single precision; see `stea_fast.search.engines`.
 
     Attributes:
@@ -35,13 +36,13 @@ class CandidateEngine:
     name: str
     is_exact = True
 
+    @abstractmethod
     def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of both directions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def products(self, queries: Embeddings, keys: Embeddings, indices: Array, distance: bool) -> Array:
         """Inner products, or squared distances, in double precision."""
-        raise NotImplementedError
 
     def rank(self, request: SearchRequest, known: Ranked | None = None) -> Ranked:
         """The `keep` best of both directions, exactly.
