@@ -35,7 +35,7 @@ from stea_fast.formats.relations import write_relation_rows
 from stea_fast.selftraining.config import SelfTrainingConfig
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 from stea_fast.selftraining.methods import Stea, Structural
-from stea_fast.selftraining.presets import configured
+from stea_fast.selftraining.presets import configured, usual_preset
 from stea_fast.types import HasScores
 
 logger = logging.getLogger("stea_fast")
@@ -170,7 +170,7 @@ def _parts_of_the_preset() -> dict[str, str]:
 def align(
     pair: Pair,
     *,
-    preset: str | SelfTrainingConfig = "fast",
+    preset: str | SelfTrainingConfig | None = None,
     rounds: int | None = None,
     min_prob: float = MIN_PROB,
     precision: float | None = None,
@@ -188,7 +188,7 @@ def align(
         pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. Where names connect the graphs there
             need not be any seeds.
         preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea` or
-            `sf.Structural`; see `preset`.
+            `sf.Structural`; see `preset`. The default, None, takes "fast", and "structural" where there are no seeds.
         rounds: The number of rounds of self-training; the default, None, takes the preset's.
         min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has
             no counterpart.
@@ -227,6 +227,8 @@ def align(
     min_prob = validate.number(min_prob, "min_prob", minimum=0.0, maximum=1.0)
     if precision is not None:
         validate.number(precision, "precision", minimum=0.0, maximum=1.0)
+    if preset is None:
+        preset = usual_preset(len(pair.train))
     config = configured(preset, rounds=rounds, seed=seed)
     if not isinstance(config.method, (Stea, Structural)):
         raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")

@@ -51,6 +51,14 @@ def preset(name: str, *, device: str = "cpu") -> SelfTrainingConfig:
     return configured(PRESETS[validate.choice(name, "preset", tuple(PRESETS))], device=device)
 
 
+def usual_preset(num_seeds: int) -> str:
+    """The name of the preset that is taken where none is asked for.
+
+    Without seeds, names and values lie all over the graphs, and an encoder adds little to what spreads from them.
+    """
+    return "fast" if num_seeds else "structural"
+
+
 def configured(
     config: str | SelfTrainingConfig,
     *,

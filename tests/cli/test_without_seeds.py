@@ -96,3 +96,12 @@ def test_features_come_from_files(capsys, suffix):
 def test_features_that_cannot_be_used_are_an_error(capsys, options, message):
     assert main(["align", *FILES, *OUT, *vectors(**options), "--quiet"]) == 1
     assert message in capsys.readouterr().err and not Path("links.tsv").exists()
+
+
+def test_without_seeds_no_encoder_is_used_unless_it_is_asked_for():
+    names = ["Marie_Curie", "Physics", "Lise_Meitner"]
+    kg1 = sf.KG([[0, 0, 1], [2, 0, 1]], entity_names=[f"http://a.org/{name}" for name in names])
+    kg2 = sf.KG([[0, 0, 1], [2, 0, 1]], entity_names=[f"http://b.org/{name}" for name in names])
+    pair = sf.make_pair(kg1, kg2, seeds=[])
+    assert sf.align(pair, calibration="none").settings["preset"] == "structural"
+    assert sf.align(pair, calibration="none", preset="fast").settings["encoder"]["name"] == "propagation"

@@ -123,7 +123,7 @@ def test_every_class_is_checked_when_it_is_written_down(cls, options, error, mes
         cls(**options)
 
 
-@pytest.mark.parametrize("wrong", [None, 5, {"rounds": 3}])
+@pytest.mark.parametrize("wrong", [5, {"rounds": 3}])
 def test_a_preset_is_a_name_or_a_configuration(wrong):
     for call in (self_training, align):
         with pytest.raises(TypeError, match=r"preset must be a name or an sf\.SelfTrainingConfig"):
@@ -305,9 +305,9 @@ def test_the_default_method_is_the_same_everywhere():
     assert sf.Stea().refinement == default
     assert sf.Refiner(PAIR.kg1, PAIR.kg2, PAIR.train).plan == sf.Stea().plan == sf.Schedule()
     assert {name for name, preset in PRESETS.items() if preset.method.refinement != default} == {"structural"}
-    for function in (sf.SelfTraining, sf.align):
-        assert inspect.signature(function).parameters["preset"].default == "fast"
+    assert inspect.signature(sf.SelfTraining).parameters["preset"].default == "fast"
     settings = sf.align(PAIR, rounds=0, calibration="none").settings
+    assert settings["preset"] == "fast"
     assert (settings["method"]["name"], settings["method"]["refinement"]) == ("stea", "joint")
 
 

@@ -18,7 +18,7 @@ from stea_fast.data.files import make_pair
 from stea_fast.data.pair import Pair
 from stea_fast.selftraining.config import SelfTrainingConfig
 from stea_fast.selftraining.history import Round
-from stea_fast.selftraining.presets import PRESETS, preset
+from stea_fast.selftraining.presets import PRESETS, preset, usual_preset
 from stea_fast.types import ArrayLike
 
 HELP = "align two graphs: from files of triples, and names or a few known links, to links for every entity"
@@ -45,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--preset",
         choices=tuple(PRESETS),
-        default="fast",
-        help="structural (no encoder), fast (no training) or full (Dual-AMN)",
+        help="structural (no encoder; the default without seeds), fast (no training; the default) or full (Dual-AMN)",
     )
     group.add_argument("--rounds", type=int, help="rounds of self-training (default: the preset's)")
     group.add_argument(
@@ -72,11 +71,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     console.note(
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
+    name = arguments.preset or usual_preset(len(pair.train))
     alignment = align(
-        pair, preset=_preset(arguments), min_prob=arguments.min_prob, precision=arguments.precision,
+        pair, preset=_preset(arguments, name), min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
         rounds=arguments.rounds, checkpoint=arguments.checkpoint,
-        clues=clues, progress=console.progress, callbacks=[_Rounds(arguments, console)],
+        clues=clues, progress=console.progress, callbacks=[_Rounds(name, arguments.rounds, console)],
     )  # fmt: skip
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)
@@ -88,9 +88,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return OK
 
 
-def _preset(arguments: argparse.Namespace) -> str | SelfTrainingConfig:
+def _preset(arguments: argparse.Namespace, name: str) -> str | SelfTrainingConfig:
     """The preset, by its name where nothing of it changes."""
-    return arguments.preset if arguments.device == "cpu" else preset(arguments.preset, device=arguments.device)
+    return name if arguments.device == "cpu" else preset(name, device=arguments.device)
 
 
 def _pair(arguments: argparse.Namespace, console: Console) -> Pair:
@@ -144,8 +144,8 @@ def _clues(pair: Pair, arguments: argparse.Namespace, console: Console) -> Clues
 class _Rounds:
     """A line for every round of every run, with the time that is left of all of them."""
 
-    def __init__(self, arguments: argparse.Namespace, console: Console) -> None:
-        self.rounds = PRESETS[arguments.preset].rounds if arguments.rounds is None else arguments.rounds
+    def __init__(self, name: str, rounds: int | None, console: Console) -> None:
+        self.rounds = PRESETS[name].rounds if rounds is None else rounds
         self.console, self.made, self.seconds = console, 0, 0.0
 
     def __call__(self, done: Round) -> None:
