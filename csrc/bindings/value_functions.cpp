@@ -1,5 +1,7 @@
 #include "value_functions.h"
 
+#include <algorithm>
+
 #include "../kernels/cpu/cosine_topk.h"
 #include "../kernels/cpu/token_counts.h"
 #include "arrays.h"
@@ -27,15 +29,20 @@ struct WeightedArrays {
     Array<int32_t> columns;
     Array<float> weights;
 
-    SparseRows view(const std::string& name, int64_t num_columns) const {
+    WeightedRows view(const std::string& name, int64_t num_columns) const {
         expect(1 <= indptr.size() && indptr.size() <= INT32_MAX, name + " must have less than 2^31 rows");
         const int64_t rows = indptr.size() - 1;
         const int64_t size = columns.size();
-        const SparseRows view{offsets_of(indptr, name + ".indptr", rows, size),
-                              indices_of(columns, name + ".columns", size, num_columns),
-                              probabilities_of(weights, name + ".weights", size), rows};
+        const WeightedRows view{offsets_of(indptr, name + ".indptr", rows, size),
+                                indices_of(columns, name + ".columns", size, num_columns),
+                                probabilities_of(weights, name + ".weights", size), rows};
         expect(can_be_walked(view), name + " must have increasing columns in every row, and no weight below 1e-15");
         return view;
+    }
+
+    int64_t used_columns() const {
+        const int32_t* const end = columns.data() + columns.size();
+        return columns.size() == 0 ? 0 : int64_t{1} + *std::max_element(columns.data(), end);
     }
 };
 
@@ -68,8 +75,9 @@ py::tuple cosine_topk(const WeightedArrays& queries, const WeightedArrays& targe
     expect(0 <= num_columns && num_columns <= INT32_MAX, "num_columns must be in [0, 2^31)");
     expect(1 <= k && k <= INT32_MAX, "k must be in [1, 2^31), not " + std::to_string(k));
     expect(min_score > 0.0F, "min_score must be above 0");
-    const SparseRows rows = queries.view("queries", num_columns);
-    const SparseRows other_rows = targets.view("targets", num_columns);
+    const WeightedRows rows = queries.view("queries", num_columns);
+    const WeightedRows other_rows = targets.view("targets", num_columns);
+    num_columns = std::max(queries.used_columns(), targets.used_columns());  // memory is for columns that occur
     const int threads = checked_threads(n_threads);
     Array<int32_t> indices({rows.rows, k});
     Array<float> scores({rows.rows, k});

@@ -16,7 +16,7 @@
 
 namespace stea {
 
-struct SparseRows {
+struct WeightedRows {
     const int64_t* indptr;   // [rows + 1]
     const int32_t* columns;  // [nnz], increasing in every row
     const float* weights;    // [nnz], at least kLeastWeight
@@ -27,8 +27,8 @@ struct SparseRows {
 constexpr float kLeastWeight = 1e-15F;
 
 struct CosineArgs {
-    SparseRows queries;
-    SparseRows targets;
+    WeightedRows queries;
+    WeightedRows targets;
     int64_t num_columns;
     int64_t k;
     float min_score;  // what is below is no candidate

@@ -37,7 +37,7 @@ class Lists {
     Lists(const CosineArgs& args, int n_threads, const std::function<bool()>& poll)
         : begin_(static_cast<size_t>(args.num_columns) + 1),
           frequent_begin_(static_cast<size_t>(args.targets.rows) + 1) {
-        const SparseRows& targets = args.targets;
+        const WeightedRows& targets = args.targets;
         const int64_t size = targets.indptr[targets.rows];
         postings_.resize(static_cast<size_t>(size));
         for (int64_t i = 0; i < size; ++i) ++begin_[static_cast<size_t>(targets.columns[i]) + 1];
@@ -68,7 +68,7 @@ class Lists {
         return a.left != b.left ? a.left > b.left : a.target < b.target;
     }
 
-    void fill(const SparseRows& targets, const std::function<bool()>& poll) {
+    void fill(const WeightedRows& targets, const std::function<bool()>& poll) {
         std::vector<int64_t> next(begin_.begin(), begin_.end() - 1);
         for (int64_t row = 0; row < targets.rows; ++row) {
             if (row % kRowsBetweenPolls == 0 && poll()) throw Interrupted{};
@@ -262,7 +262,7 @@ class Searcher {
     }
 
     float exact(int32_t target) const {
-        const SparseRows& targets = args_.targets;
+        const WeightedRows& targets = args_.targets;
         double sum = 0.0;
         for (int64_t i = targets.indptr[target]; i < targets.indptr[target + 1]; ++i) {
             sum += double{query_[static_cast<size_t>(targets.columns[i])]} * targets.weights[i];
@@ -306,7 +306,7 @@ class Searcher {
 
 }  // namespace
 
-bool can_be_walked(const SparseRows& rows) {
+bool can_be_walked(const WeightedRows& rows) {
     bool good = true;
     for (int64_t row = 0; row < rows.rows; ++row) {
         for (int64_t i = rows.indptr[row]; i < rows.indptr[row + 1]; ++i) {
