@@ -247,12 +247,14 @@ class JointRefinement:
         believed1 = self.around.beliefs(0, from_pairs(rows, columns, probs, n1))
         believed2 = self.around.beliefs(1, from_pairs(columns, rows, probs, n2))
         open1, open2 = map(self.around.open, (0, 1), self.open)
-        forward, _ = self.kernels.proposals(
+        forward, evidence1 = self.kernels.proposals(
             self.kg1, self.kg2, believed1, strengths, open1, open2, forward=True, rows=(0, n1), **common
         )
-        backward, _ = self.kernels.proposals(
+        backward, evidence2 = self.kernels.proposals(
             self.kg2, self.kg1, believed2, strengths, open2, open1, forward=False, rows=(0, n2), **common
         )
+        for proposed, evidence in ((forward, evidence1), (backward, evidence2)):
+            proposed[evidence < self.method.least_proposal] = -1
         return forward, backward
 
     def forward(self, k: int) -> RefinedRanking:
