@@ -243,7 +243,7 @@ class JointRefinement:
         forward, backward = (
             proposer.propose(
                 self.kernels, self.around.beliefs(proposer.side, from_pairs(*ends, probs, size)), self.alignment,
-                strengths, **options,
+                strengths, least=self.method.least_proposal, **options,
             )
             for proposer, ends, size in sides
         )  # fmt: skip

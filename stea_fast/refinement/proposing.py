@@ -53,7 +53,14 @@ class Proposer:
         self.alignment: RelationAlignment | None = None
 
     def propose(
-        self, kernels: Any, matched: Beliefs, alignment: RelationAlignment, strengths: Any, **options: Any
+        self,
+        kernels: Any,
+        matched: Beliefs,
+        alignment: RelationAlignment,
+        strengths: Any,
+        *,
+        least: float = 0.0,
+        **options: Any,
     ) -> np.ndarray:
         """int32 [rows, k]: the targets for which the matched neighbours of every entity speak most, -1 for none.
 
@@ -62,6 +69,7 @@ class Proposer:
             matched: for every entity of this side the target that it is matched with; values have all of theirs.
             alignment: of the relations of the first graph with those of the second.
             strengths: what the backend made of it.
+            least: targets with less evidence are not proposed.
             options: `k`, `n_threads` and `witnesses` of the kernel.
         """
         stale = self._stale(matched, alignment)
@@ -71,6 +79,7 @@ class Proposer:
             self.source, self.target, matched, strengths, self.open_rows & walked, self.open_targets,
             budget=MAX_EDGES_PER_PROPOSAL, forward=self.side == 0, rows=self.rows, **options,
         )  # fmt: skip
+        found[evidence < least] = -1
         self.indices = np.where(stale[:, None], found, self.indices) if len(self.indices) else found
         self.strongest[stale], self.changed[stale] = evidence[stale].max(axis=1, initial=0.0), 0.0
         return self.indices
