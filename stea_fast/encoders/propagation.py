@@ -43,6 +43,8 @@ class Propagation:
         dim: of the random vector of a pair; if not given 1024, or fewer where propagated vectors would pass 1 GB.
         relation_dim: relation dimensions of the triple view; embeddings have 16 · relation_dim columns. If not
             given 512, or fewer where the embeddings of both graphs would pass 3 GB.
+        embedding_bytes: where the embeddings of both graphs would pass this, a relation_dim that is given is reduced,
+            too, and 3 GB does not count.
         warm_start: accepted for uniformity; nothing is carried over.
     """
 
@@ -51,7 +53,7 @@ class Propagation:
 
     def __init__(
         self, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", warm_start: bool = False,
-        dim: int | None = None, relation_dim: int | None = None,
+        dim: int | None = None, relation_dim: int | None = None, embedding_bytes: float | None = None,
     ) -> None:  # fmt: skip
         self.device = None if str(device) == "cpu" else usable_device(device)
         self.kg1, self.kg2 = kg1, kg2
@@ -60,9 +62,10 @@ class Propagation:
         sizes = kg1.num_entities, kg2.num_entities
         fitting = min(DIM, int(VECTOR_BYTES / (4 * (HOPS + 1) * max(sizes))))
         self.dim = validate.count(max(1, fitting) if dim is None else dim, "dim", minimum=1)
-        fitting = min(RELATION_DIM, int(EMBEDDING_BYTES / (4 * FEATURES * sum(sizes))))
-        chosen = max(1, fitting) if relation_dim is None else relation_dim
-        self.relation_dim = validate.count(chosen, "relation_dim", minimum=1)
+        most = EMBEDDING_BYTES if embedding_bytes is None else validate.number(embedding_bytes, "embedding_bytes")
+        fitting = max(1, min(RELATION_DIM, int(most / (4 * FEATURES * sum(sizes)))))
+        chosen = fitting if relation_dim is None else validate.count(relation_dim, "relation_dim", minimum=1)
+        self.relation_dim = chosen if embedding_bytes is None else min(chosen, fitting)
         self.pairs: np.ndarray | None = None
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:

@@ -18,9 +18,11 @@ from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
 from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, search_rows
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.search.ranked import CandidateEngine
+from stea_fast.search.sampled_sums import sampled_sums
 from stea_fast.types import Array, ArrayLike, Ranking, TopK
 
-ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
+ENGINES = ("auto", "native", "numba", "torch", "faiss", "partitioned", "faiss-ivf", "faiss-hnsw", "reference")
+APPROXIMATE = ("partitioned", "faiss-ivf", "faiss-hnsw")
 RECALL_SAMPLE_ROWS = 256  # rows of each direction on which approximate search is compared with exact search
 LEAST_WORK_FOR_A_GPU = 1e11  # multiplications above which FAISS is asked for GPUs
 
@@ -53,13 +55,14 @@ def topk(
             similarities − mean of column j's. It takes a second pass over all pairs; 0 gives the plain similarity.
         metric: "cosine" (a zero vector has similarity 0 with everything, and so has one shorter than 2^-500), "ip" (the
             inner product) or "l2" (negative squared distance).
-        engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf" or
-            "faiss-hnsw" (approximate: `recall` of the result says what was measured on a sample), or "reference".
-            "auto" leaves tensors on a GPU where they are, and takes the fastest engine of this machine otherwise:
-            FAISS, if it has GPUs, for large searches without `beta`, whose sums it cannot take.
+        engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "partitioned" (by
+            cosine only), "faiss-ivf" or "faiss-hnsw" (approximate: `recall` of the result says what was measured on a
+            sample), or "reference". "auto" leaves tensors on a GPU where they are, and takes the fastest exact engine
+            of this machine otherwise: FAISS, if it has GPUs, for large searches without `beta`, whose sums it cannot
+            take.
         beta: An inverse temperature. If it is given, `log_partition` of the result holds log Σ exp(β·score) over all
-            targets of every row, and over all sources of every column, from the same pass, right to 1e-3; `refine`
-            uses them. The default, None, leaves them out.
+            targets of every row, and over all sources of every column, from the same pass, right to 1e-3, or estimated
+            from a sample where the engine is approximate; `refine` uses them. The default, None, leaves them out.
         n_threads: The number of threads that search; the default, None, takes `STEA_NUM_THREADS` or all CPUs. Matrix
             products in float32 use the threads of their BLAS.
         progress: True shows progress, False shows none, a function is called with (done, total); the default, None,
@@ -88,6 +91,8 @@ def topk(
         beta = validate.number(beta, "beta", minimum=0.0)
     side1, side2 = _sides(emb1, emb2, engine)
     check_pair(side1, side2, metric)
+    if engine == "partitioned" and metric != "cosine":
+        raise ValueError(f"engine='partitioned' searches by cosine only, got metric={metric!r}; use 'faiss-ivf'")
     chosen = _engine(engine, side1, side2, thread_count(n_threads), max(k, csls) if beta is None else None)
     passes = 2 if csls else 1
     total = float(passes * len(side1) * len(side2))
@@ -127,6 +132,10 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int, nei
         from stea_fast.search.engines.reference_engine import ReferenceEngine
 
         return ReferenceEngine()
+    if name == "partitioned":
+        from stea_fast.search.engines.partitioned import PartitionedEngine
+
+        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours))
     merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
     work = float(len(side1)) * len(side2) * side1.width
     if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_has_gpus(neighbours)):
@@ -183,17 +192,18 @@ def _search(
         near = engine.rank(SearchRequest(side1, side2, scoring, csls, None, step))
         nearest = near.forward[1], near.backward[1]
         scoring = scoring.with_csls(*(_mean(scores, side1.ops) for scores in nearest))
-    found = engine.rank(SearchRequest(side1, side2, scoring, k, beta, step), near)
-    forward, backward = found.forward, found.backward
+    found = engine.rank(SearchRequest(side1, side2, scoring, k, beta if engine.is_exact else None, step), near)
+    forward, backward, sums = found.forward, found.backward, found.log_partition
     recall = None
     if not engine.is_exact:
-        recall = (
-            _recall(forward[0], side1, side2, scoring),
-            _recall(backward[0], side2, side1, scoring.swapped()),
-        )
-    logs = None
-    if found.log_partition is not None:
-        logs = _like(template, found.log_partition[0]), _like(template, found.log_partition[1])
+        swapped = scoring.swapped()
+        recall = _recall(forward[0], side1, side2, scoring), _recall(backward[0], side2, side1, swapped)
+        if beta is not None:
+            sums = (
+                sampled_sums(side1, side2, scoring, beta, forward[1]),
+                sampled_sums(side2, side1, swapped, beta, backward[1]),
+            )
+    logs = None if sums is None else (_like(template, sums[0]), _like(template, sums[1]))
     return TopK(
         _ranking(forward, template), _ranking(backward, template),
         log_partition=logs, beta=beta, engine=engine.name, recall=recall,
