@@ -23,7 +23,7 @@ class TensorBackend:
 
     Args:
         kernels: the kernels of the device.
-        rows_per_block: compute the evidence of this many rows at a time, which takes less scratch memory.
+        rows_per_block: compute the evidence of this many rows at a time.
     """
 
     pairs = tensor_pairs  # the kernels over a pair set

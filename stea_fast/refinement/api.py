@@ -173,11 +173,11 @@ def refine(
             "none" nothing. The default, None, is "mutual" for two directions and "none" for one.
         threshold: The probability that a selected pair must exceed. It may be left at its default, None, for "mutual",
             which then selects all mutual pairs.
-        backend: "native", "numba", "cuda" or "reference"; "auto" refines CUDA tensors where they are if the method has
-            CUDA kernels, and takes the fastest backend on the CPU otherwise.
+        backend: "native", "numba", "cuda" or "reference"; "auto" refines where CUDA tensors, or graphs that `KG.to`
+            moved, are if the method has CUDA kernels, and takes the fastest backend on the CPU otherwise.
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
-        rows_per_block: On a GPU, the number of rows whose evidence is computed at a time: fewer rows need less scratch
-            memory. The default, None, computes all rows at once.
+        rows_per_block: On a GPU, the number of rows whose evidence is computed at a time; the kernel needs no memory
+            beside its results, so this changes little. The default, None, computes all rows at once.
 
     Returns:
         A `Refinement`, whose arrays are of the kind of the candidates and on their device.
