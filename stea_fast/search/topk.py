@@ -15,7 +15,7 @@ from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
-from stea_fast.search.exact import Products, SearchRequest, search_rows
+from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, search_rows
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.search.ranked import CandidateEngine
 from stea_fast.search.sampled_sums import sampled_sums
@@ -58,7 +58,8 @@ def topk(
         engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "partitioned" (by
             cosine only), "faiss-ivf" or "faiss-hnsw" (approximate: `recall` of the result says what was measured on a
             sample), or "reference". "auto" leaves tensors on a GPU where they are, and takes the fastest exact engine
-            of this machine otherwise.
+            of this machine otherwise: FAISS, if it has GPUs, for large searches without `beta`, whose sums it cannot
+            take.
         beta: An inverse temperature. If it is given, `log_partition` of the result holds log Σ exp(β·score) over all
             targets of every row, and over all sources of every column, from the same pass, right to 1e-3, or estimated
             from a sample where the engine is approximate; `refine` uses them. The default, None, leaves them out.
@@ -92,7 +93,7 @@ def topk(
     check_pair(side1, side2, metric)
     if engine == "partitioned" and metric != "cosine":
         raise ValueError(f"engine='partitioned' searches by cosine only, got metric={metric!r}; use 'faiss-ivf'")
-    chosen = _engine(engine, side1, side2, thread_count(n_threads))
+    chosen = _engine(engine, side1, side2, thread_count(n_threads), max(k, csls) if beta is None else None)
     passes = 2 if csls else 1
     total = float(passes * len(side1) * len(side2))
     with steps(progress, total, f"top-{k} of {len(side1):,} x {len(side2):,}") as step:
@@ -121,7 +122,8 @@ def _sides(emb1: Array, emb2: Array, engine: str) -> tuple[Embeddings, Embedding
     return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
 
 
-def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> CandidateEngine:
+def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int, neighbours: int | None) -> CandidateEngine:
+    """The engine of a name; `neighbours` says how many are asked for if neighbours are all that is asked for."""
     if not isinstance(side1.array, np.ndarray):
         from stea_fast.search.engines.torch_engine import TorchEngine
 
@@ -133,11 +135,11 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> 
     if name == "partitioned":
         from stea_fast.search.engines.partitioned import PartitionedEngine
 
-        return PartitionedEngine(_engine("auto", side1, side2, n_threads))
+        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours))
     merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
     work = float(len(side1)) * len(side2) * side1.width
-    if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_gpus()):
-        return _faiss_engine(name, partial(merging.products, n_threads=n_threads))
+    if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_has_gpus(neighbours)):
+        return _faiss_engine(name, merging, n_threads)
     if merging.__name__.endswith(".native_merge"):
         from stea_fast.search.engines.int8 import Int8Engine
 
@@ -158,22 +160,26 @@ def _merging_kernels(name: str) -> ModuleType:
     return numba_merge
 
 
-def _faiss_engine(name: str, products: Products) -> CandidateEngine:
+def _faiss_engine(name: str, merging: ModuleType, n_threads: int) -> CandidateEngine:
+    from stea_fast.search.engines.cpu import CpuEngine
+
     try:
         from stea_fast.search.engines.faiss_engine import FaissEngine
     except ImportError as error:
         raise _backends.BackendUnavailable(
             f"engine {name!r} needs FAISS: pip install 'stea-fast[faiss]' or 'stea-fast[faiss-gpu]' ({error})"
         ) from None
-    return FaissEngine(name.partition("-")[2] or "flat", products)
+    products = partial(merging.products, n_threads=n_threads)
+    return FaissEngine(name.partition("-")[2] or "flat", products, CpuEngine(merging, n_threads).partition)
 
 
-def _faiss_gpus() -> int:
-    if importlib.util.find_spec("faiss") is None:
-        return 0
-    from stea_fast.search.engines.faiss_engine import num_gpus
+def _faiss_has_gpus(neighbours: int | None) -> bool:
+    """Whether FAISS has GPUs, and can do there all that is asked for."""
+    if neighbours is None or importlib.util.find_spec("faiss") is None:
+        return False
+    from stea_fast.search.engines.faiss_engine import MOST_ON_A_GPU, num_gpus
 
-    return num_gpus()
+    return neighbours + EXTRA_CANDIDATES <= MOST_ON_A_GPU and num_gpus() > 0
 
 
 def _search(

@@ -140,7 +140,8 @@ class SelfTraining:
         self.encoder: Encoder = encoder if own else self._made(self.config.encoder)  # type: ignore[assignment]
         # The last round is the encoder's.
         self.start_rounds = min(self.method.start_rounds, self.config.rounds) if isinstance(self.method, Stea) else 0
-        self.starter = self._made(STARTER) if self.start_rounds else None
+        starter = replace(STARTER, device=self.config.encoder.device)
+        self.starter = self._made(starter) if self.start_rounds else None
         first_epochs = self.config.encoder.first_epochs
         if first_epochs is None and self.start_rounds and isinstance(self.method, Stea):
             first_epochs = self.method.first_epochs
