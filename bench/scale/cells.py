@@ -10,6 +10,11 @@ from bench.lib.inputs import dataset_folder
 SIZES = {"15K": 15_000, "50K": 50_000, "150K": 150_000, "500K": 500_000, "1M": 1_000_000, "2M": 2_000_000}
 FRACTIONS = (0.01, 0.2)
 DATASETS = ("contea_zh_en", "wordnet30_oewn", "debian_bookworm_trixie")
+SMALL_DATASETS = (
+    "dbp15k_zh_en",
+    "dbp15k_ja_en",
+    "dbp15k_fr_en",
+)  # what the presets for large graphs lose on small ones
 PRESETS = ("structural", "large")
 
 
@@ -38,4 +43,6 @@ def all_cells() -> list[Cell]:
     """Small pairs first."""
     synthetic = [f"{profile}-{size}" for size in SIZES for profile in ("dbp1m", "dense")]
     pairs = [*synthetic, *DATASETS]
-    return [Cell(pair, fraction, preset) for pair in pairs for fraction in FRACTIONS for preset in PRESETS]
+    cells = [Cell(pair, fraction, preset) for pair in pairs for fraction in FRACTIONS for preset in PRESETS]
+    small = [Cell(pair, 0.01, preset) for pair in SMALL_DATASETS for preset in PRESETS]
+    return [*cells, *small, Cell("dbp15k_zh_en", 0.3, "structural")]

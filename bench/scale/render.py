@@ -27,7 +27,17 @@ def latest(path: Path = RESULTS) -> Lines:
 
 def table(lines: Lines) -> str:
     """Every cell, run or not."""
-    header = ["pair, seeds, preset", "threads", "time", "peak memory", "Hit@1", "precision", "recall", "F1", "search"]
+    header = [
+        "pair, seeds, preset",
+        "threads",
+        "time (plan)",
+        "peak memory (plan)",
+        "Hit@1",
+        "precision",
+        "recall",
+        "F1",
+        "search",
+    ]
     return markdown(header, [_row(cell, lines.get(cell.key)) for cell in all_cells()])
 
 
@@ -35,9 +45,13 @@ def _row(cell: Cell, line: dict[str, Any] | None) -> list[str]:
     if line is None:
         return [cell.key, *[NOT_RUN] * 7, ""]
     quality = (f"{line[name]:.3f}" for name in ("hit1", "precision", "recall", "f1"))
-    seconds = line["seconds"]
-    time = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
-    return [cell.key, str(line["threads"]), time, f"{line['peak_mb'] / 1e3:.2f} GB", *quality, _search(line)]
+    time = f"{_duration(line['seconds'])} ({_duration(line['planned_seconds'])})"
+    memory = f"{line['peak_mb'] / 1e3:.2f} GB ({line['planned_mb'] / 1e3:.2f})"
+    return [cell.key, str(line["threads"]), time, memory, *quality, _search(line)]
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
 
 def _search(line: dict[str, Any]) -> str:

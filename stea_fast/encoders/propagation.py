@@ -30,6 +30,7 @@ ROWS = 4096  # rows normalised at a time
 # graph, and of both graphs' embeddings.
 DIM, RELATION_DIM = 1024, 512
 VECTOR_BYTES, EMBEDDING_BYTES = 1.0e9, 3.0e9
+LEAST_RELATION_DIM = 8  # fewer say too little, whatever they save
 
 
 class Propagation:
@@ -44,7 +45,7 @@ class Propagation:
         relation_dim: relation dimensions of the triple view; embeddings have 16 · relation_dim columns. If not
             given 512, or fewer where the embeddings of both graphs would pass 3 GB.
         embedding_bytes: where the embeddings of both graphs would pass this, a relation_dim that is given is reduced,
-            too, and 3 GB does not count.
+            too, but not below 8; 3 GB does not count then.
         warm_start: accepted for uniformity; nothing is carried over.
     """
 
@@ -65,7 +66,7 @@ class Propagation:
         most = EMBEDDING_BYTES if embedding_bytes is None else validate.number(embedding_bytes, "embedding_bytes")
         fitting = max(1, min(RELATION_DIM, int(most / (4 * FEATURES * sum(sizes)))))
         chosen = fitting if relation_dim is None else validate.count(relation_dim, "relation_dim", minimum=1)
-        self.relation_dim = chosen if embedding_bytes is None else min(chosen, fitting)
+        self.relation_dim = chosen if embedding_bytes is None else min(chosen, max(fitting, LEAST_RELATION_DIM))
         self.pairs: np.ndarray | None = None
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:

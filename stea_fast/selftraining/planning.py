@@ -26,7 +26,7 @@ from stea_fast.selftraining.searching import engine_for, work_of
 
 LOGGER = "stea_fast.plan"
 LONG_RUN_EDGES = 1_000_000  # of both graphs: with more, the plan is made and told before a run
-CALIBRATION_ENTITIES, CALIBRATION_ROWS, CALIBRATION_WIDTH = 20_000, 4096, 256
+CALIBRATION_ENTITIES, CALIBRATION_ROWS, CALIBRATION_WIDTH = 20_000, 8192, 128
 BYTES_PER_PAIR = 90.0  # of the pair set: scores, evidence, probabilities of two sweeps, and what a sweep makes of them
 BYTES_PER_EDGE = 60.0  # of the graphs and their relation counts
 PAIRS_PER_ENTITY = 7.0  # by proposals of both sides, fewer than asked for: many entities have few neighbours
@@ -184,17 +184,26 @@ class Rates:
 @lru_cache(maxsize=1)
 def rates() -> Rates:
     """Measured once per process, in a second or two."""
-    pair = synthetic_pair(CALIBRATION_ENTITIES, seed=0, profile="dbp1m")
+    pair = synthetic_pair(CALIBRATION_ENTITIES, seed=0, profile="dbp1m", seed_fraction=0.3)
     edges = len(pair.kg1.edges) + len(pair.kg2.edges)
-    begin = perf_counter()
-    found = refine_by_structure(pair.kg1, pair.kg2, pair.train, k=10, method=replace(STRUCTURAL, sweeps=4))
-    sweep = (perf_counter() - begin) / found.sweeps / edges
+    sweep = (_seconds_of_sweeps(pair, 3) - _seconds_of_sweeps(pair, 1)) / 2 / edges  # the first finds few pairs
     vectors = np.random.default_rng(0).standard_normal((2, CALIBRATION_ROWS, CALIBRATION_WIDTH), dtype=np.float32)
     begin = perf_counter()
     topk(vectors[0], vectors[1], 10, 0, progress=False)
     product = (perf_counter() - begin) / (CALIBRATION_ROWS**2 * CALIBRATION_WIDTH)
-    encoder = Propagation(pair.kg1, pair.kg2, relation_dim=2)
+    embedding = (_seconds_of_embeddings(pair, 16) - _seconds_of_embeddings(pair, 8)) / (16 * 8) / edges
+    return Rates(*(max(rate, 1e-12) for rate in (sweep, product, embedding)))
+
+
+def _seconds_of_embeddings(pair: Pair, relation_dim: int) -> float:
+    encoder = Propagation(pair.kg1, pair.kg2, relation_dim=relation_dim, dim=64)
     encoder.fit(pair.train)
     begin = perf_counter()
-    width = encoder.embeddings()[0].shape[1]
-    return Rates(sweep, product, (perf_counter() - begin) / edges / width)
+    encoder.embeddings()
+    return perf_counter() - begin
+
+
+def _seconds_of_sweeps(pair: Pair, count: int) -> float:
+    begin = perf_counter()
+    refine_by_structure(pair.kg1, pair.kg2, pair.train, k=10, method=replace(STRUCTURAL, sweeps=count))
+    return perf_counter() - begin

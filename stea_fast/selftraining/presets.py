@@ -17,8 +17,8 @@ STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
 AGREEING = Stea(two_views=True)
 
 LARGE_ENTITIES = 60_000  # of one graph: with more, "large" is taken where nothing else is asked for
-LARGE_EMBEDDING_BYTES = 1.5e9  # of both graphs: with more entities "large" has fewer dimensions
-MOST_PRODUCTS = 6e13  # of an exact search of one round of "large"
+LARGE_EMBEDDING_BYTES = 0.75e9  # of both graphs: with more entities "large" has fewer dimensions
+MOST_PRODUCTS = 2e13  # of an exact search of one round of "large"
 
 PRESETS: dict[str, SelfTrainingConfig] = {
     "structural": SelfTrainingConfig(encoder=EncoderConfig(name=absent.NAME), method=Structural(), rounds=0),

@@ -17,7 +17,7 @@ def line(cell: str, edges: int, seconds: float, peak_mb: float, search=None):
     quality = dict.fromkeys(("hit1", "precision", "recall", "f1"), 0.5)
     return {
         "cell": cell, "edges": edges, "seconds": seconds, "peak_mb": peak_mb, "threads": 2, **quality,
-        "searches": [search or {}],
+        "searches": [search or {}], "planned_seconds": seconds / 2, "planned_mb": peak_mb * 2,
     }  # fmt: skip
 
 
@@ -32,7 +32,11 @@ def test_cells_that_were_not_run_say_so_and_others_are_shown():
     rows = render.table({key: line(key, 100, 1200.0, 7654.0, search)}).splitlines()
     assert len(rows) == len(all_cells()) + 2 and sum("not run" in row for row in rows) == len(all_cells()) - 1
     shown = next(row for row in rows if key in row)
-    assert "20 min" in shown and "7.65 GB" in shown and "partitioned, 176 dimensions, recall 0.87" in shown
+    assert (
+        "20 min (10 min)" in shown
+        and "7.65 GB (15.31)" in shown
+        and "partitioned, 176 dimensions, recall 0.87" in shown
+    )
 
 
 def test_growth_is_that_of_sizes_that_were_run():
