@@ -146,7 +146,7 @@ def rendered(records: list[dict[str, Any]]) -> str:
     for cell in cells():
         record = done.get(cell.key)
         if record is not None:
-            figures = [f"{record[name]:.3f}" for name in FIGURES]
+            figures = [f"{record[name]:.3f}" if name in record else "" for name in FIGURES]  # older lines lack some
             words = [cell.pair, cell.names, cell.all_evidence, f"`{cell.preset}`", *figures, f"{record['seconds']:.0f}"]
             rows.append(f"| {' | '.join(words)} |")
     return "\n".join([*rows, ""])
