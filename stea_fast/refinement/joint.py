@@ -27,6 +27,7 @@ from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.pair_set import PairSet, from_keys, padded
 from stea_fast.refinement.problem import Outcome, Problem
+from stea_fast.refinement.proposing import Proposer
 from stea_fast.refinement.relations import contained, counted
 from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 from stea_fast.refinement.workplace import Workplace, on_host
@@ -37,7 +38,6 @@ logger = logging.getLogger("stea_fast")
 MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still open
 MIN_BELIEF = 0.01
 MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
-MAX_EDGES_PER_PROPOSAL = 5_000  # that the proposals of one entity may walk; 20,000 find nothing better
 UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is known
 MAX_CHANGE_WHEN_SETTLED = 1e-3  # share of matched pairs that are new; no more than this ends the sweeps
 
@@ -133,6 +133,7 @@ class JointRefinement:
             raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
         self.shape = problem.kg1.num_entities, problem.kg2.num_entities
         self.open = tuple(_others(problem.seeds[:, side], size) for side, size in enumerate(self.shape))
+        self.proposers = [Proposer(self.around, side, (0, size), self.open) for side, size in enumerate(self.shape)]
         self.candidates = self._candidates()
         self._set_pairs(self.candidates)
         self.evidence, self.witnesses = np.zeros(len(self.pairs), np.float32), np.zeros(len(self.pairs), np.int32)
@@ -237,22 +238,15 @@ class JointRefinement:
     def _proposed(self, strengths: Any) -> tuple[np.ndarray, np.ndarray]:
         """int32 [n1, k] and [n2, k]: what matched neighbours propose for the entities of either side, -1 for none."""
         rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
-        n1, n2 = self.shape
-        common: dict[str, Any] = {
-            "k": self.method.proposals,
-            "budget": MAX_EDGES_PER_PROPOSAL,
-            "n_threads": self.threads,
-            "witnesses": self.method.witnesses,
-        }
-        believed1 = self.around.beliefs(0, from_pairs(rows, columns, probs, n1))
-        believed2 = self.around.beliefs(1, from_pairs(columns, rows, probs, n2))
-        open1, open2 = map(self.around.open, (0, 1), self.open)
-        forward, _ = self.kernels.proposals(
-            self.kg1, self.kg2, believed1, strengths, open1, open2, forward=True, rows=(0, n1), **common
-        )
-        backward, _ = self.kernels.proposals(
-            self.kg2, self.kg1, believed2, strengths, open2, open1, forward=False, rows=(0, n2), **common
-        )
+        options = {"k": self.method.proposals, "n_threads": self.threads, "witnesses": self.method.witnesses}
+        sides = zip(self.proposers, ((rows, columns), (columns, rows)), self.shape, strict=True)
+        forward, backward = (
+            proposer.propose(
+                self.kernels, self.around.beliefs(proposer.side, from_pairs(*ends, probs, size)), self.alignment,
+                strengths, least=self.method.least_proposal, **options,
+            )
+            for proposer, ends, size in sides
+        )  # fmt: skip
         return forward, backward
 
     def forward(self, k: int) -> RefinedRanking:
