@@ -51,7 +51,7 @@ def without_targets(pair: sf.Pair, count: int) -> tuple[sf.Pair, np.ndarray]:
     return replace(pair, kg2=pair.kg2.without(removed[:, 1])), removed[:, 0]
 
 
-def aligned(pair: sf.Pair, name: str, preset: str, calibration: str) -> sf.Alignment:
+def aligned(pair: sf.Pair, name: str, preset: str, calibration: str, clues: sf.Clues | None = None) -> sf.Alignment:
     """As `align` does it, with a prior that knows nothing of this pair."""
     left_out = {name, RELATED.get(name, name)}
     prior = prior_of_pairs.fitted([record for record in prior_of_pairs.read() if record["pair"] not in left_out])
@@ -60,8 +60,10 @@ def aligned(pair: sf.Pair, name: str, preset: str, calibration: str) -> sf.Align
         return sf.SelfTraining(part, preset=preset, clues=clues, progress=False).run()
 
     folds = FOLDS[calibration]
-    calibrator = cross_fit(pair, run, folds=folds, prior=prior) if folds else by_prior("not asked for", prior)
-    return decided(pair, run(pair), calibrator, {})
+    calibrator = (
+        cross_fit(pair, run, clues=clues, folds=folds, prior=prior) if folds else by_prior("not asked for", prior)
+    )
+    return decided(pair, run(pair, clues), calibrator, {}, clues=clues)
 
 
 def judge(pair: sf.Pair, alignment: sf.Alignment, absent: np.ndarray) -> dict[str, Any]:

@@ -4,6 +4,9 @@ On its own seeds a method is always right. So it runs again without some of them
 to whether its best candidates for these are right. Of a part of the held-out seeds the counterpart is taken out of the
 target graph: so the model also learns what entities without counterpart look like. Where few seeds are held out, the
 model stays close to a prior that was fitted to other pairs of graphs.
+
+Pairs by equal names or values serve as seeds do, but they are no fair sample: they lie side by side, where much is
+known, and most other entities lie where little is. So they are hidden with those next to them.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import DescribedLinks, describe_links
 from stea_fast.alignment.link_model import LinkModel, Prior, fit, shipped_prior
 from stea_fast.clues.types import Clues, beside
+from stea_fast.data.graph import KG
 from stea_fast.data.pair import Pair
 from stea_fast.evaluation.metrics import ReliabilityCurve, reliability
 from stea_fast.selftraining.history import SelfTrainingResult
@@ -27,6 +31,7 @@ HELD_OUT_SHARE = 0.2  # of the seeds in a single run
 ENOUGH_HELD_OUT = 75  # seeds; where a fifth is fewer, up to half are held out: the rest finds nearly as much
 ABSENT_SHARE = 0.2  # of the held-out seeds, whose counterpart is taken away
 MOST_HELD_OUT = 1_000  # more make the model no better, and the graph poorer
+ENOUGH_HIDDEN = 400  # names or values, of which likewise up to half are hidden: they are less alike the rest than seeds
 THIN_BASIS = 20  # held-out seeds; with fewer the prior decides, and the user must know
 
 Run = Callable[[Pair, Clues | None], SelfTrainingResult]
@@ -131,7 +136,8 @@ def cross_fit(
     """
     folds = validate.count(folds, "folds", minimum=1)
     known, unit = _known_links(pair, clues)
-    parts = [_held_out_links(pair, clues, run, *part) for part in _parts(known, folds, seed)]
+    neighbours = None if clues is None else pair.kg1
+    parts = [_held_out_links(pair, clues, run, *part) for part in _parts(known, folds, seed, neighbours)]
     if not parts:
         return by_prior(
             f"{len(known)} {'seeds' if clues is None else 'known links'} are too few to hold any out", prior
@@ -157,23 +163,37 @@ def number_of_parts(pair: Pair, folds: int, clues: Clues | None = None) -> int:
     return sum(1 for _ in _parts(_known_links(pair, clues)[0], folds, seed=0)) if folds else 0
 
 
-def _parts(seeds: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Seeds to hold out, and which of them lose their counterpart; all in their old order."""
+def _parts(known: np.ndarray, folds: int, seed: int, kg1: KG | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Known links to hold out, and which of them lose their counterpart; all in their old order.
+
+    With a source graph the links are held out in neighbourhoods.
+    """
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(seeds))
-    single = order[: _number_held_out(len(seeds))]
+    order = rng.permutation(len(known))
+    if kg1 is not None:
+        order = _in_neighbourhoods(kg1, known[:, 0], order)
+    single = order[: _number_held_out(len(known), ENOUGH_HELD_OUT if kg1 is None else ENOUGH_HIDDEN)]
     for part in np.array_split(order, folds) if folds > 1 else [single]:
-        if not len(part) or len(part) == len(seeds):
+        if not len(part) or len(part) == len(known):
             continue
-        chosen = np.zeros(len(seeds), dtype=bool)
+        chosen = np.zeros(len(known), dtype=bool)
         chosen[part] = True
-        yield seeds[chosen], rng.permutation(len(part)) < round(ABSENT_SHARE * len(part))
+        yield known[chosen], rng.permutation(len(part)) < round(ABSENT_SHARE * len(part))
 
 
-def _number_held_out(num_seeds: int) -> int:
-    """How many seeds a single run does without; no half that would still be a thin basis."""
-    half = min(num_seeds // 2, ENOUGH_HELD_OUT)
-    return min(max(int(HELD_OUT_SHARE * num_seeds), half if half >= THIN_BASIS else 0), MOST_HELD_OUT)
+def _in_neighbourhoods(kg1: KG, sources: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The same places in an order that keeps neighbours together: each follows the first of those next to it."""
+    rank = np.full(kg1.num_entities, len(order))
+    rank[sources[order]] = np.arange(len(order))
+    leader = rank.copy()
+    np.minimum.at(leader, np.repeat(np.arange(kg1.num_entities), kg1.degrees), rank[kg1.neighbors])
+    return np.lexsort((rank[sources], leader[sources]))
+
+
+def _number_held_out(num_known: int, enough: int = ENOUGH_HELD_OUT) -> int:
+    """How many known links a single run does without; no half that would still be a thin basis."""
+    half = min(num_known // 2, enough)
+    return min(max(int(HELD_OUT_SHARE * num_known), half if half >= THIN_BASIS else 0), MOST_HELD_OUT)
 
 
 def with_anchors(pair: Pair, clues: Clues | None) -> Pair:

@@ -21,6 +21,7 @@ ENOUGH_LINKS = 20  # to learn weights from; with fewer all views weigh the same
 MIN_COMMON_ANCHORS = 2
 LARGEST_DEGREE = 200  # of an anchor whose neighbours are compared: those of a hub have little in common
 PRIOR_WIDTH = 4 * NAME_BETA  # of β, before any link is seen
+LEAST_GAIN = 5.0  # of a view in log-likelihood: that much chance gives to noise less than once in a thousand cases
 _STEPS = 50
 
 
@@ -131,16 +132,54 @@ def _choices(scores: np.ndarray, own: np.ndarray, entities: np.ndarray, num_othe
 def _most_likely(right: np.ndarray, choices: list[_Choices]) -> np.ndarray:
     """float64 [views], not negative: the β of every view under which all entities most likely choose as they should.
 
-    A wide normal distribution around the usual β keeps the weights finite where no choice is wrong.
+    A wide normal distribution around the usual β keeps the weights finite where no choice is wrong. A view that makes
+    the links no likelier than noise might has no weight.
     """
     used = np.ones(right.shape[1], dtype=bool)
     while used.any():
-        weights = np.zeros(len(used))
-        weights[used] = _newton(right[:, used], [_Choices(c.scores[:, used], c.starts, c.others) for c in choices])
-        if (weights >= 0).all():
+        weights = _fitted(right, choices, used)
+        if (weights < 0).any():
+            used &= weights > 0
+            continue
+        gains = [_gain(right, choices, used, weights, view) for view in range(len(used))]
+        weakest = int(np.argmin(gains))
+        if gains[weakest] >= LEAST_GAIN:
             return weights
-        used &= weights > 0
+        used[weakest] = False
     return np.zeros(len(used))
+
+
+def _fitted(right: np.ndarray, choices: list[_Choices], used: np.ndarray) -> np.ndarray:
+    """float64 [views]: the most likely β of the views that are used, and 0 for the others."""
+    weights = np.zeros(len(used))
+    if used.any():
+        weights[used] = _newton(right[:, used], [_Choices(c.scores[:, used], c.starts, c.others) for c in choices])
+    return weights
+
+
+def _gain(right: np.ndarray, choices: list[_Choices], used: np.ndarray, weights: np.ndarray, view: int) -> float:
+    """How much likelier the links are with a view than without it; infinite for one that none of them can judge."""
+    if not used[view] or not any(side.scores[:, view].any() for side in choices):
+        return np.inf
+    others = used.copy()
+    others[view] = False
+    without = np.maximum(_fitted(right, choices, others), 0.0)
+    return _log_likelihood(right, choices, weights) - _log_likelihood(right, choices, without)
+
+
+def _log_likelihood(right: np.ndarray, choices: list[_Choices], weights: np.ndarray) -> float:
+    """Of all choices in both directions, up to what does not depend on the weights."""
+    found = 2.0 * float((right @ weights).sum())
+    for side in choices:
+        if len(side.starts):
+            exponent = side.scores @ weights
+            counts = np.diff(np.append(side.starts, len(exponent)))
+            top = np.maximum(np.maximum.reduceat(exponent, side.starts), 0.0)
+            mass = np.add.reduceat(np.exp(exponent - np.repeat(top, counts)), side.starts)
+            listed = np.log(mass + side.others * np.exp(-top)) + top
+            nothing = np.log(counts + side.others)
+            found -= float((listed - nothing).sum())
+    return found
 
 
 def _newton(right: np.ndarray, choices: list[_Choices]) -> np.ndarray:

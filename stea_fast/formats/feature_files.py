@@ -38,6 +38,8 @@ def read_features(path: Path, index: Mapping[str, int], num_entities: int, probl
         raise ValueError(f"{path} must hold a matrix of numbers, a row for every entity; got {rows.dtype} {rows.shape}")
     if len(ids) != len(rows):
         raise ValueError(f"{path} holds {len(rows):,} rows, and there are {len(ids):,} ids for them")
+    with np.errstate(over="ignore"):  # what no float32 can hold becomes infinite, and is refused as such
+        rows = rows.astype(np.float32)
     unusable = ~np.isfinite(rows).all(axis=1)
     if unusable.any():
         raise ValueError(f"{path}: the vector of {ids[int(unusable.argmax())]:.100} holds NaN or infinite values")

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 import stea_fast as sf
 from stea_fast.alignment import link_model
-from stea_fast.alignment.calibration import THIN_BASIS, _parts, by_prior, cross_fit
+from stea_fast.alignment.calibration import (
+    ENOUGH_HIDDEN,
+    THIN_BASIS,
+    _in_neighbourhoods,
+    _number_held_out,
+    _parts,
+    by_prior,
+    cross_fit,
+)
 from stea_fast.alignment.joint_probabilities import joint_probabilities
 from stea_fast.alignment.link_features import FAR, FEATURES, describe_links
 from stea_fast.evaluation.metrics import reliability
@@ -186,3 +194,16 @@ def test_neither_links_nor_probabilities_depend_on_test_links():
         return [links.targets, links.probs, links.status, alignment.calibrator.model.theta]
 
     assert sf.audit(pair, method).numbers > 600
+
+
+def test_known_links_by_names_are_hidden_with_those_next_to_them():
+    """Two chains: whoever is hidden first takes its neighbours along."""
+    kg = sf.KG([[e, 0, e + 1] for e in (0, 1, 2, 4, 5, 6)], 8)
+    links = np.stack([np.arange(8), np.arange(8)], axis=1)
+    order = _in_neighbourhoods(kg, links[:, 0], np.array([5, 1, 0, 2, 3, 4, 6, 7]))
+    assert order[:3].tolist() == [5, 4, 6] and set(order[3:6].tolist()) == {0, 1, 2} and set(order[6:]) == {3, 7}
+
+
+@pytest.mark.parametrize(("known", "hidden"), [(30, 6), (60, 30), (827, 400), (4000, 800), (20_000, 1000)])
+def test_of_few_names_up_to_half_are_hidden(known, hidden):
+    assert _number_held_out(known, ENOUGH_HIDDEN) == hidden

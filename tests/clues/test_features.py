@@ -8,7 +8,6 @@ import pytest
 import stea_fast as sf
 from stea_fast.clues.features import feature_scores
 from stea_fast.clues.fusion import ENOUGH_LINKS, fuse, implied_pairs
-from stea_fast.clues.name_scores import NameScores
 
 DIMENSIONS = 16
 
@@ -85,18 +84,35 @@ def test_pairs_next_to_the_same_known_pairs_are_right(known):
 
 
 @pytest.mark.parametrize("by", ["seeds", "anchors"])
-def test_a_view_weighs_what_it_knows(known, by):
-    """Without a link of the noise, which lists as many pairs with as large scores."""
+@pytest.mark.parametrize("seed", range(8))
+def test_a_view_weighs_what_it_knows_and_noise_nothing(known, by, seed):
+    """The noise lists as many pairs with as large scores, some of them right by chance."""
     pair, links = known
     seeded = sf.make_pair(pair.kg1, pair.kg2, seeds=links[:100]) if by == "seeds" else pair
     anchors = links[:0] if by == "seeds" else links[:150]
     good = feature_scores(vectors(links, 0.7), (300, 300), 10, 1)
-    noise = feature_scores(vectors(links, 50.0, seed=2), (300, 300), 10, 1)
+    noise = feature_scores((vectors(links, 0.0, seed)[0], vectors(links, 0.0, seed + 100)[1]), (300, 300), 10, 1)
     fused, weights = fuse({"good": good, "noise": noise}, seeded, anchors)
-    assert weights.by_view["good"] > 1.0 > 0.5 > weights.by_view["noise"] >= 0.0
+    assert weights.by_view["good"] > 1.0 and weights.by_view["noise"] == 0.0
     assert f"learned from {len(seeded.train) or ''}" in str(weights)
-    even = NameScores(fused.keys, (good(*np.divmod(fused.keys, 300)) + noise(*np.divmod(fused.keys, 300))), (300, 300))
-    assert hit1(fused, links) >= hit1(good, links) - 0.01 > hit1(even, links)
+    assert hit1(fused, links) == hit1(good, links)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_alone_weighs_nothing_beside_seeds(known, seed):
+    pair, links = known
+    seeded = sf.make_pair(pair.kg1, pair.kg2, seeds=links[:100])
+    noise = vectors(links, 0.0, seed)[0], vectors(links, 0.0, seed + 100)[1]
+    clues = sf.find_clues(seeded, names=False, features=noise)
+    assert clues.weights.by_view["features"] == 0.0 and len(clues.names.keys) == 0
+
+
+def test_a_view_that_no_link_can_judge_keeps_the_usual_weight(known):
+    pair, links = known
+    seeded = sf.make_pair(pair.kg1, pair.kg2, seeds=links[:100])
+    good = feature_scores(vectors(links, 0.7), (300, 300), 10, 1)
+    _, weights = fuse({"good": good, "elsewhere": good.without(links[:100, 0], links[:100, 1])}, seeded, links[:0])
+    assert weights.by_view["good"] > 1.0 and weights.by_view["elsewhere"] == pytest.approx(1.0)
 
 
 def test_with_nothing_to_learn_from_views_weigh_the_same(known):

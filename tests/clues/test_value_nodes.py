@@ -77,6 +77,17 @@ def test_values_with_typos_find_their_entities_without_a_seed():
     assert np.median(evidence[~linked]) < np.quantile(evidence[linked], 0.05)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_links_by_values_with_typos_are_precise_though_a_fifth_has_no_counterpart(seed):
+    pair, order = perturbed_pair(seed=seed)
+    alignment = sf.align(pair, clues=sf.find_clues(pair, names=False), progress=False)
+    sources, targets = alignment.pairs.T
+    right = (sources < 240) & (order[sources] == targets)
+    assert right.mean() > 0.9 and right.sum() > 0.98 * 240
+    _, low, high = alignment.expected_precision
+    assert low <= right.mean() <= high
+
+
 def test_attributes_align_as_relations_do():
     pair, _ = perturbed_pair()
     clues = sf.find_clues(pair, names=False)

@@ -39,6 +39,41 @@ def test_it_passes_for_the_paper_s_step_and_a_trained_encoder(pair):
     assert sf.audit(pair, lambda given: run(given, **options)).numbers > 1000
 
 
+def named(pair):
+    """The same pair with names: two thirds of the links have equal ones, the others are spelt a little otherwise."""
+    words = ["bara", "nilo", "tesu", "moka", "redi", "fuga", "lopi", "sado"]
+    names2 = [
+        f"http://b.org/{words[e % 8]}_{words[e // 8 % 8]}_{words[e // 64 % 8]}" for e in range(pair.kg2.num_entities)
+    ]
+    names1 = [f"http://a.org/other{words[e % 8]}{words[e // 8 % 8]}" for e in range(pair.kg1.num_entities)]
+    for source, target in reveal(pair.links).tolist():
+        names1[source] = names2[target].replace("b.org", "a.org") + ("" if source % 3 else "us")
+    graphs = [
+        sf.KG(kg.triples, kg.num_entities, kg.num_relations, entity_names=names)
+        for kg, names in ((pair.kg1, names1), (pair.kg2, names2))
+    ]
+    return replace(pair, kg1=graphs[0], kg2=graphs[1])
+
+
+@pytest.mark.parametrize("preset", ["structural", "fast"])
+def test_it_passes_for_alignments_with_names_and_without_seeds(pair, preset):
+    given = named(pair)
+    unseeded = replace(given, train=given.train[:0])
+    found = sf.audit(unseeded, lambda each: sf.align(each, preset=preset, rounds=1, progress=False))
+    assert found.numbers > 1000 and any("probs" in name for name in found.arrays)
+
+
+@pytest.mark.parametrize("preset", ["structural", "fast"])
+def test_names_in_the_input_leave_alignments_by_structure_bit_identical(pair, preset):
+    bare, with_names = (
+        sf.align(each, preset=preset, rounds=1, clues=None, progress=False) for each in (pair, named(pair))
+    )
+    for name in ("targets", "probs", "status", "considered", "considered_probs"):
+        np.testing.assert_array_equal(getattr(bare.links, name), getattr(with_names.links, name))
+    np.testing.assert_array_equal(bare.forward.indices, with_names.forward.indices)
+    np.testing.assert_array_equal(bare.forward.scores, with_names.forward.scores)
+
+
 def test_it_fails_for_the_oracle(pair):
     with pytest.raises(sf.AuditError, match=r"result\..* depends on the test links"):
         sf.audit(pair, lambda given: run(given, method=sf.Stea(relations="oracle")))

@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from fuzz_features import feature_seeds, use_features
 from fuzz_mutations import Files
 
 from stea_fast._util.npy import read_npy
@@ -255,6 +256,10 @@ def _read_names(path: Path) -> None:
     assert len(list(labels.text)) == len(labels)
 
 
+def _read_features(path: Path) -> None:
+    use_features(path, GRAPH, strict=_choice(path, 4) == 3)
+
+
 @cache
 def _pair_of_graphs() -> object:
     return make_pair(GRAPH, GRAPH, [[0, 0]])
@@ -302,6 +307,14 @@ TARGETS = {
         *(
             Target(f"values v.{kind}", partial(_value_seeds, f"v.{kind}"), partial(_read_in, _read_values, f"v.{kind}"))
             for kind in ("tsv", "csv", "parquet", "arrow")
+        ),
+        *(
+            Target(
+                f"features f.{kind}",
+                partial(feature_seeds, f"f.{kind}"),
+                partial(_read_in, _read_features, f"f.{kind}"),
+            )
+            for kind in ("npy", "safetensors", "parquet", "arrow")
         ),
         Target(
             "entity names", lambda: [{"n.tsv": "Köln\tCologne\n".encode()}], partial(_read_in, _read_names, "n.tsv")
