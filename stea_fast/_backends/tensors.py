@@ -45,7 +45,7 @@ class TensorBackend:
             parts.append(
                 self.kernels.evidence(source, target, block, beliefs, table, rows=(begin, end), witnesses=witnesses)
             )
-        return torch.cat(parts)
+        return torch.cat(parts) if parts else candidates.new_empty(candidates.shape, dtype=torch.float32)
 
     def relation_counts(
         self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
