@@ -86,3 +86,55 @@ def test_graphs_and_candidates_on_two_devices_are_refused(gpus, pair):
         sf.refine(candidates, pair.kg1.to("cuda:1"), pair.kg2, method="product")
     with pytest.raises(ValueError, match="on one device, got cuda:0 and cuda:1"):
         sf.refine(demo.candidates(pair), pair.kg1.to("cuda:1"), pair.kg2.to("cuda:0"), method="product")
+
+
+def test_what_the_joint_refinement_needs_stays_on_the_device(gpus, pair):
+    """Beliefs, relations, proposals, union, evidence, posteriors, balancing and mutual best of one sweep."""
+    from stea_fast._backends import native
+    from stea_fast._backends.cuda import Kernels
+    from stea_fast._backends.device_data import DeviceBeliefs
+    from stea_fast._backends.tensors import TensorBackend
+    from stea_fast.data.device_graph import DeviceGraph
+    from stea_fast.types import Beliefs
+
+    device = torch.device("cuda:1")
+    graphs, ids = (pair.kg1, pair.kg2), demo.candidates(pair).forward.indices
+    there = [DeviceGraph.upload(kg, device) for kg in graphs]
+    n1, n2 = (kg.num_entities for kg in graphs)
+    seeds = [Beliefs(*_beliefs_of(pair.train[:, order], n)) for order, n in (([0, 1], n1), ([1, 0], n2))]
+    opened = [np.ones(n, dtype=bool) for n in (n1, n2)]
+    indptr = np.arange(n1 + 1) * ids.shape[1]
+
+    def sweep(kernels, kgs, held, place, alignment):
+        table = kernels.strengths(alignment, *kgs)
+        columns = place(np.sort(ids, axis=1).astype(np.int32).ravel())
+        options = {"k": 4, "budget": 5000, "witnesses": "neighbour"}
+        of_rows, _ = kernels.proposals(*kgs, held[0], table, *map(place, opened), forward=True, rows=(0, n1), **options)
+        of_columns, _ = kernels.proposals(
+            *kgs[::-1], held[1], table, *map(place, opened[::-1]), forward=False, rows=(0, n2), **options
+        )
+        united = kernels.pairs.union(place(indptr), columns, of_rows, of_columns)
+        evidence, number = kernels.evidence_of_pairs(*kgs, *united, held[0], table, witnesses="neighbour")
+        values = 4.0 * (evidence.astype(np.float64) if place is np.asarray else evidence.double())
+        by_column = kernels.pairs.transpose(*united, n2)
+        sums = kernels.pairs.log_sums(united[0], None, values), kernels.pairs.log_sums(*by_column, values)
+        probs = kernels.pairs.joint_probabilities(*united, values, *sums)
+        balanced = kernels.pairs.balance(*united, probs, *(place(np.full(n, 0.1)) for n in (n1, n2)), times=3)
+        matched = kernels.pairs.mutual_best(*united, by_column, balanced)
+        return *united, evidence, number, balanced, matched
+
+    alignment = sf.RelationAlignment.uniform(*graphs, 0.3)
+    wanted = sweep(native, graphs, seeds, np.asarray, alignment)
+    held = [DeviceBeliefs.upload(each, device) for each in seeds]
+    gpus.copied.clear()
+    found = sweep(TensorBackend(Kernels(device)), there, held, lambda x: torch.tensor(x, device=device), alignment)
+    assert max(gpus.copied) <= MOST_COPIED
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.device == device
+        np.testing.assert_allclose(ours.cpu().numpy(), theirs, rtol=1e-4, atol=1e-12)
+
+
+def _beliefs_of(links, size):
+    order = np.argsort(links[:, 0])
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(links[:, 0], minlength=size))])
+    return indptr, links[order, 1].astype(np.int32), np.ones(len(links), dtype=np.float32)
