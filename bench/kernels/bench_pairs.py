@@ -13,6 +13,7 @@ from bench.lib.inputs import Case
 from stea_fast import _backends
 from stea_fast.refinement.joint import JointRefinement, prior_of
 from stea_fast.refinement.problem import Execution, problem_of
+from stea_fast.refinement.proposing import Proposer
 from stea_fast.refinement.workplace import on_host
 
 ROUNDS = 7
@@ -65,11 +66,16 @@ def bench_pairs(benchmark: Any, case: Case, backend: str, kernel: str) -> None:
 
 
 def bench_proposals(benchmark: Any, case: Case) -> None:
-    """What matched neighbours propose, both directions, native backend, two threads."""
+    """What matched neighbours propose when everybody is walked, both directions, native backend, two threads."""
     joint = _refined(case)
     joint.threads = 2
     table = joint.kernels.strengths(joint.alignment, joint.kg1, joint.kg2)
-    _run(benchmark, case, lambda: joint._proposed(table))
+
+    def propose() -> object:
+        joint.proposers = [Proposer(joint.around, side, (0, size), joint.open) for side, size in enumerate(joint.shape)]
+        return joint._proposed(table)
+
+    _run(benchmark, case, propose)
 
 
 def bench_sweep(benchmark: Any, case: Case) -> None:

@@ -237,7 +237,8 @@ class JointRefinement:
 
     def _proposed(self, strengths: Any) -> tuple[np.ndarray, np.ndarray]:
         """int32 [n1, k] and [n2, k]: what matched neighbours propose for the entities of either side, -1 for none."""
-        rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
+        places = np.flatnonzero(self.matched)
+        rows, columns, probs = (part[places] for part in (self.pairs.rows, self.pairs.columns, self.probs))
         options = {"k": self.method.proposals, "n_threads": self.threads, "witnesses": self.method.witnesses}
         sides = zip(self.proposers, ((rows, columns), (columns, rows)), self.shape, strict=True)
         forward, backward = (

@@ -58,13 +58,19 @@ def test_sparse_rows_are_the_product(way, seed):
     assert close(out, matrix @ x, 1e-5)
 
 
-def layer_results(way, activation, some, dim, seed=0):
-    """The output of a layer and all its gradients, on a small graph with hubs and lonely entities."""
-    rng = np.random.default_rng(seed)
-    triples = np.stack([rng.integers(40, size=150), rng.integers(5, size=150), rng.integers(44, size=150) % 40], axis=1)
+def layer_edges(rng, relations, num_triples=150):
+    """A small graph with hubs and lonely entities."""
+    ends = rng.integers(40, size=num_triples), rng.integers(44, size=num_triples) % 40
+    triples = np.stack([ends[0], rng.choice(relations, size=num_triples), ends[1]], axis=1)
     triples[:70, 0] = 0  # more edges than are summed at a time
     kgs = [sf.KG(triples, 42, 5), sf.KG(triples[::2], 41, 5)]
-    edges = Reflection(JointGraph.join(*kgs), torch.device("cpu")).edges
+    return Reflection(JointGraph.join(*kgs), torch.device("cpu")).edges
+
+
+def layer_results(way, activation, some, dim, relations=(0, 1, 2, 3, 4)):
+    """The output of a layer and all its gradients."""
+    rng = np.random.default_rng(0)
+    edges = layer_edges(rng, relations)
     n, num_edges, sets, heads = len(edges.indptr) - 1, len(edges.columns), len(edges.set_indptr) - 1, 2
 
     def numbers(*shape):
@@ -92,6 +98,17 @@ def layer_results(way, activation, some, dim, seed=0):
 def test_both_ways_make_the_same_layer_and_gradients(activation, dim, some, threads):
     found, expected = (layer_results(way, activation, some, dim) for way in (native, by_numba))
     assert all(close(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("some", [False, True])
+def test_relations_of_many_edges_have_the_gradient_that_rare_ones_have(some, threads):
+    """From 32 edges on the sums of a set are made beside those of its rows, and not set by set."""
+    relations = (0,) * 12 + (1, 2)
+    sizes = np.diff(layer_edges(np.random.default_rng(0), relations).set_indptr)
+    assert sizes.max() > 64 and sizes.min() < 32, "both ways of adding up must occur"
+    found, expected = (layer_results(way, "tanh", some, 20, relations) for way in (native, by_numba))
+    assert all(close(a, b) for a, b in zip(found, expected, strict=True))
+    assert np.abs(expected[2][np.argmax(sizes)]).max() > 0.1  # the gradient of the most frequent set is no zero
 
 
 def test_layers_are_the_same_bits_on_every_tier_and_number_of_threads(monkeypatch):
