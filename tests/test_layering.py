@@ -18,7 +18,7 @@ PACKAGE = ROOT / "stea_fast"
 
 # A room imports only itself and the rooms before it; `__init__` and `__main__` are the front door to all of them.
 ROOMS = (
-    "_util", "types", "formats", "data", "_backends", "values", "search", "clues", "encoders",
+    "_util", "_executors", "types", "formats", "data", "_backends", "values", "search", "clues", "encoders",
     "refinement", "evaluation", "selftraining", "alignment", "cli",
 )  # fmt: skip
 FRONT_DOOR = {"__init__", "__main__"}

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends
+from stea_fast._executors.base import Executor
+from stea_fast._executors.threads import ThreadsExecutor
 from stea_fast._util import validate
 from stea_fast._util.array_ops import Array
 from stea_fast._util.threads import thread_count
@@ -22,6 +24,7 @@ class Workplace:
     """Kernels, and graphs as they take them.
 
     Attributes:
+        executor: where shards are.
         kernels: a backend, or `TensorBackend`.
         graphs: source and target graph, `KG` or `DeviceGraph`, with values as nodes where there are any.
         device: the torch device, None for the host.
@@ -29,6 +32,7 @@ class Workplace:
         make_alignment: what makes a relation alignment of two containments.
     """
 
+    executor: Executor
     kernels: Any
     graphs: tuple[Any, Any]
     device: Any
@@ -71,9 +75,10 @@ def workplace(problem: Problem) -> Workplace:
 
 def on_host(problem: Problem) -> Workplace:
     """The host, whatever the candidates are."""
-    backend, n_threads, _ = problem.execution
-    graphs = problem.surroundings.graphs
-    return Workplace(_backends.resolve(backend), graphs, None, thread_count(n_threads), RelationAlignment.trusted)
+    backend, n_threads, _, executor = problem.execution
+    graphs, kernels, count = problem.surroundings.graphs, _backends.resolve(backend), thread_count(n_threads)
+    here = executor or ThreadsExecutor(count)
+    return Workplace(here, kernels, graphs, None, count, RelationAlignment.trusted)
 
 
 def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
@@ -85,7 +90,7 @@ def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
     device = _device_of([*arrays, *(problem.log_partition or ())])
     graphs = DeviceGraph.upload(problem.kg1, device), DeviceGraph.upload(problem.kg2, device)
     kernels = TensorBackend(Kernels(device), problem.execution.rows_per_block)
-    return Workplace(kernels, graphs, device, 1, DeviceAlignment)
+    return Workplace(ThreadsExecutor(1), kernels, graphs, device, 1, DeviceAlignment)
 
 
 def _device_of(arrays: list[Any]) -> Any:
