@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Structural,
         Supervised,
     )
+    from stea_fast.selftraining.planning import Plan, Stage
     from stea_fast.selftraining.presets import preset
     from stea_fast.types import Beliefs, Candidates, Ranking, RefinedRanking, RelationAlignment, TopK
 
@@ -111,7 +112,16 @@ _NAMES_BY_MODULE = {
     "selftraining.config": ("EncoderConfig", "SearchConfig", "SelfTrainingConfig"),
     "selftraining.history": ("Round", "SelfTrainingResult"),
     "selftraining.loop": ("SelfTraining",),
-    "selftraining.methods": ("MutualNearest", "OneToOne", "SimilarityThreshold", "Stea", "Structural", "Supervised"),
+    "selftraining.methods": (
+        "MutualNearest",
+        "OneToOne",
+        "SimilarityThreshold",
+        "Stage",
+        "Stea",
+        "Structural",
+        "Supervised",
+    ),
+    "selftraining.planning": ("Plan", "Stage"),
     "selftraining.presets": ("preset",),
     "types": ("Beliefs", "Candidates", "Ranking", "RefinedRanking", "RelationAlignment", "TopK"),
 }
@@ -120,15 +130,16 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs",
-    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "ExecutorError", "Explanation", "Fact", "FactTable", "Joint",
-    "Labels", "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair", "PairedTest",
-    "Paper", "ProbabilityCalibrator", "ProcessExecutor", "Product", "Ranking", "RayExecutor", "RefinedRanking", "Refinement", "Refiner",
-    "RelationAlignment", "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining",
-    "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stea", "Structural", "Supervised", "TopK",
-    "Value", "__version__", "add_values", "align", "align_relations", "audit", "backends", "calibration_error",
-    "decode", "evaluate", "find_clues", "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition",
-    "make_pair", "mutual_nearest", "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair",
-    "refine", "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
+    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "ExecutorError", "Explanation", "Fact", "FactTable",
+    "Joint", "Labels", "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair",
+    "PairedTest", "Paper", "Plan", "ProbabilityCalibrator", "ProcessExecutor", "Product", "Ranking", "RayExecutor",
+    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
+    "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stage", "Stea",
+    "Structural", "Supervised", "TopK", "Value", "__version__", "add_values", "align", "align_relations", "audit",
+    "backends", "calibration_error", "decode", "evaluate", "find_clues", "fit_beta", "labels_of", "labels_of_pair",
+    "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one", "paired_t_test", "preset", "read_graph",
+    "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair",
+    "topk",
 ]  # fmt: skip
 
 

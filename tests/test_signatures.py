@@ -8,7 +8,7 @@ import pytest
 
 import stea_fast as sf
 
-MAX_PARAMETERS = 12
+MAX_PARAMETERS = 15  # of `align` and `SelfTraining`, where a whole run is described
 
 
 def public_functions():

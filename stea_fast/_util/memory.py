@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _before_mark = 0.0
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?B?)", re.IGNORECASE)
+_UNITS = {
+    unit + byte: 10.0**power for unit, power in (("", 0), ("K", 3), ("M", 6), ("G", 9), ("T", 12)) for byte in ("", "B")
+}
 
 
 def peak() -> float:
@@ -38,6 +43,31 @@ def resident() -> float:
     return _status("VmRSS") or _largest()
 
 
+def available() -> float:
+    """What this process may still take: what the system has left, or its control group if that is less; else inf."""
+    found = [_meminfo("MemAvailable") or float("inf")]
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):  # "max" is no number: then nothing limits the group
+        limit = float((group / "memory.max").read_text(encoding="utf-8"))
+        found.append(limit - float((group / "memory.current").read_text(encoding="utf-8")))
+    return max(0.0, min(found))
+
+
+def size_in_bytes(size: str | float, name: str) -> float:
+    """A size such as "8GB", "500 MB" or a number of bytes."""
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size.strip())
+        if match is None:
+            raise ValueError(f"{name} must be a size such as '8GB' or '500MB', got {size!r}")
+        number, unit = match.groups()
+        return float(number) * _UNITS[unit.upper()]
+    if isinstance(size, bool) or not isinstance(size, (int, float)):
+        raise TypeError(f"{name} must be a size such as '8GB' or a number of bytes, got {type(size).__name__}")
+    if not size > 0:
+        raise ValueError(f"{name} must be more than nothing, got {size!r}")
+    return float(size)
+
+
 @contextmanager
 def recycled() -> Iterator[None]:
     """Let the C library keep the memory that is freed for what asks next, instead of returning it to the system.
@@ -63,9 +93,16 @@ def recycled() -> Iterator[None]:
 
 
 def _status(field: str) -> float | None:
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text(encoding="utf-8").splitlines():
+    return _kilobytes(Path("/proc/self/status"), field)
+
+
+def _meminfo(field: str) -> float | None:
+    return _kilobytes(Path("/proc/meminfo"), field)
+
+
+def _kilobytes(table: Path, field: str) -> float | None:
+    if table.exists():
+        for line in table.read_text(encoding="utf-8").splitlines():
             if line.startswith(f"{field}:"):
                 return int(line.split()[1]) * 1024.0
     return None

@@ -32,7 +32,7 @@ from stea_fast.data.pair import Pair
 from stea_fast.evaluation.quality import QualityTable, quality_table
 from stea_fast.formats.links import write_link_rows
 from stea_fast.formats.relations import write_relation_rows
-from stea_fast.selftraining.config import SelfTrainingConfig
+from stea_fast.selftraining.config import SearchConfig, SelfTrainingConfig
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 from stea_fast.selftraining.methods import Stea, Structural
 from stea_fast.selftraining.presets import configured, usual_preset
@@ -171,6 +171,7 @@ def align(
     pair: Pair,
     *,
     preset: str | SelfTrainingConfig | None = None,
+    search: SearchConfig | None = None,
     rounds: int | None = None,
     min_prob: float = MIN_PROB,
     precision: float | None = None,
@@ -178,6 +179,7 @@ def align(
     calibration: str = "auto",
     seed: int | None = None,
     clues: Clues | str | None = "auto",
+    memory: str | float | None = None,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callable[[Round], object]] = (),
     progress: bool | None = None,
@@ -187,8 +189,10 @@ def align(
     Args:
         pair: The graphs and seeds, from `read_pair`, `make_pair` or `load_pair`. Where names connect the graphs there
             need not be any seeds.
-        preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea` or
-            `sf.Structural`; see `preset`. The default, None, takes "fast", and "structural" where there are no seeds.
+        preset: "structural", "fast", "large", "full", or a whole `sf.SelfTrainingConfig` whose method is an `sf.Stea`
+            or `sf.Structural`; see `preset`. The default, None, takes "structural" where there are no seeds, "large"
+            where a graph has more than 60,000 entities, and "fast" otherwise.
+        search: How candidates are searched; the default, None, takes the preset's.
         rounds: The number of rounds of self-training; the default, None, takes the preset's.
         min_prob: The least probability of a link. A source whose best candidate is less likely is "uncertain", or has
             no counterpart.
@@ -201,6 +205,8 @@ def align(
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
         clues: What names say, from `find_clues`, used beside the seeds. "auto" looks for names where there are no
             seeds; None uses graphs and seeds alone.
+        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more is refused
+            before it begins; the default, None, takes what the machine has left.
         checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption
             the same call continues there, and if all runs are finished, only the decisions are made anew: `min_prob`,
             `precision` and `one_to_one` may be others. The default, None, writes nothing.
@@ -216,6 +222,7 @@ def align(
         NoStartError: There are no seeds, and nothing connects the graphs; the message says what was looked at.
         TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
         CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written.
+        MemoryError: The run is estimated to need more memory than there is, or than `memory` allows.
 
     Example:
         >>> import stea_fast as sf
@@ -228,8 +235,8 @@ def align(
     if precision is not None:
         validate.number(precision, "precision", minimum=0.0, maximum=1.0)
     if preset is None:
-        preset = usual_preset(len(pair.train))
-    config = configured(preset, rounds=rounds, seed=seed)
+        preset = usual_preset(pair, has_seeds=len(pair.train) > 0)
+    config = configured(preset, search=search, rounds=rounds, seed=seed, memory=memory)
     if not isinstance(config.method, (Stea, Structural)):
         raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")
     known = _known(pair, clues)

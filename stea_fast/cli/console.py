@@ -13,6 +13,9 @@ from stea_fast._util.printable import printable, printable_json
 from stea_fast.formats.triples import Problems
 from stea_fast.formats.value_pool import LONGEST_VALUE
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
+from stea_fast.selftraining.planning import LOGGER as PLAN_LOGGER
+
+SHOWN_LOGGERS = (CHECKPOINT_LOGGER, PLAN_LOGGER)
 
 
 class UsageError(Exception):
@@ -41,20 +44,19 @@ class Console:
 
     @contextmanager
     def showing_log(self) -> Iterator[None]:
-        """Show what the package itself has to say: its warnings, and what it takes from checkpoints."""
-        package, checkpoints, handler = (
-            logging.getLogger("stea_fast"),
-            logging.getLogger(CHECKPOINT_LOGGER),
-            _Shown(self),
-        )
-        level = checkpoints.level
+        """Show what the package itself has to say: its warnings, its plans, and what it takes from checkpoints."""
+        package, handler = logging.getLogger("stea_fast"), _Shown(self)
+        shown = [logging.getLogger(name) for name in SHOWN_LOGGERS]
+        levels = [each.level for each in shown]
         package.addHandler(handler)
-        checkpoints.setLevel(logging.INFO)
+        for each in shown:
+            each.setLevel(logging.INFO)
         try:
             yield
         finally:
             package.removeHandler(handler)
-            checkpoints.setLevel(level)
+            for each, level in zip(shown, levels, strict=True):
+                each.setLevel(level)
 
     def problems(self, problems: Problems, what: str) -> None:
         """How much was left out, and the first few cases."""
@@ -89,7 +91,7 @@ class _Shown(logging.Handler):
         """One line."""
         if record.levelno >= logging.WARNING:
             self.console.warn(record.getMessage())
-        elif record.name == CHECKPOINT_LOGGER:
+        elif record.name in SHOWN_LOGGERS:
             self.console.note(record.getMessage())
 
 

@@ -10,8 +10,10 @@ import numpy as np
 from stea_fast._util import validate
 from stea_fast.data import splits
 from stea_fast.data.graph import KG
+from stea_fast.data.labels import Labels
 from stea_fast.data.pair import Pair
 from stea_fast.data.sealed import SealedLinks
+from stea_fast.data.synthetic_names import invented_names, noisy_labels
 
 # One end of a fact is its owner, any entity; the other comes from the pool of its relation: (share of the
 # entities in the pool, skew towards its first ones, whether the pool holds the heads). With a skew s the k-th
@@ -139,6 +141,7 @@ def synthetic_pair(
     overlap: float | None = None,
     edge_noise: float | None = None,
     seed_fraction: float = 0.1,
+    name_noise: float | None = None,
 ) -> Pair:
     """Make two noisy views of one random world, with known links.
 
@@ -162,6 +165,8 @@ def synthetic_pair(
         edge_noise: The share of the shared edges, in [0, 1], that each graph loses, and again of random edges that it
             gains, independently of the other graph; None takes the profile's.
         seed_fraction: The share of the links, in [0, 1], that become seeds; the others are for testing.
+        name_noise: The share of the letters, in [0, 1], that each graph spells otherwise or leaves out. If it is given,
+            entities have invented names, `names1` and `names2` of the pair; the default, None, makes none.
 
     Returns:
         The `Pair`. The same arguments always give the same pair.
@@ -188,6 +193,8 @@ def synthetic_pair(
     noise = usual.edge_noise if edge_noise is None else edge_noise
     noise = validate.number(noise, "edge_noise", minimum=0.0, maximum=1.0)
     fraction = splits.check_seed_fraction(seed_fraction)
+    if name_noise is not None:
+        name_noise = validate.number(name_noise, "name_noise", minimum=0.0, maximum=1.0)
 
     rng = np.random.default_rng([seed, 1])  # not the stream that splits the links
     world = _World.create(rng, n, num_shared, num_relations, usual.steepness)
@@ -198,7 +205,24 @@ def synthetic_pair(
     links = np.stack([ids1[:num_shared], ids2[:num_shared]], axis=1, dtype=np.int64)
     train, test = (links[rows] for rows in splits.split_rows(num_shared, fraction, seed))
     nothing = np.zeros((0, 2), dtype=np.int64)
-    return Pair(kg1, kg2, SealedLinks(links), train, SealedLinks(test), nothing, name=f"synthetic-{n}")
+    names1, names2 = (None, None) if name_noise is None else _names(seed, (ids1, ids2), num_shared, name_noise)
+    return Pair(
+        kg1, kg2, SealedLinks(links), train, SealedLinks(test), nothing, name=f"synthetic-{n}", names1=names1,
+        names2=names2,
+    )  # fmt: skip
+
+
+def _names(seed: int, ids: tuple[np.ndarray, np.ndarray], num_shared: int, noise: float) -> tuple[Labels, Labels]:
+    """The names of both graphs: shared entities have one name, up to noise; the others have their own."""
+    rng = np.random.default_rng([seed, 2])  # so that the graphs are the same with and without names
+    shared = invented_names(rng, num_shared)
+    found = []
+    for numbers in ids:
+        own = invented_names(rng, len(numbers) - num_shared)
+        names = np.empty((len(numbers), shared.shape[1]), dtype=np.uint8)
+        names[numbers[:num_shared]], names[numbers[num_shared:]] = shared, own
+        found.append(noisy_labels(rng, names, noise))
+    return found[0], found[1]
 
 
 def _view(

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from stea_fast._util import memory, validate
+from stea_fast._util.devices import usable_device
 from stea_fast.data.graph import KG
 from stea_fast.encoders._ops import flushed_denormals
 from stea_fast.encoders.base import Progress, TrainingError, check_pairs, check_seed, check_state
@@ -32,7 +33,7 @@ class TrainedEncoder(abc.ABC):
     def __init__(self, kg1: KG, kg2: KG, *, seed: int, device: str, warm_start: bool) -> None:
         self.kg1, self.kg2 = kg1, kg2
         self.seed = check_seed(seed)
-        self.device = torch.device(device)
+        self.device = usable_device(device)
         self.warm_start = warm_start
         self.num_entities = kg1.num_entities + kg2.num_entities
         self.generator = torch.Generator(self.device)

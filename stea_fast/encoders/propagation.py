@@ -16,9 +16,12 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from stea_fast._util import validate
+from stea_fast._util.arrays import to_tensor
+from stea_fast._util.devices import usable_device
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
 from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView
+from stea_fast.types import Array
 
 HOPS = 2
 BATCH = 8  # relation dimensions made at a time
@@ -35,10 +38,13 @@ class Propagation:
     Args:
         kg1, kg2: the graphs.
         seed: of the random vectors; the same seed and pairs give the same embeddings.
-        device: "cpu"; there is no other.
+        device: where the embeddings are given out: NumPy arrays for "cpu", else tensors on that torch device. They are
+            made on the CPU in any case.
         dim: of the random vector of a pair; if not given 1024, or fewer where propagated vectors would pass 1 GB.
         relation_dim: relation dimensions of the triple view; embeddings have 16 · relation_dim columns. If not
             given 512, or fewer where the embeddings of both graphs would pass 3 GB.
+        embedding_bytes: where the embeddings of both graphs would pass this, a relation_dim that is given is reduced,
+            too, and 3 GB does not count.
         warm_start: accepted for uniformity; nothing is carried over.
     """
 
@@ -47,19 +53,19 @@ class Propagation:
 
     def __init__(
         self, kg1: KG, kg2: KG, *, seed: int = 0, device: str = "cpu", warm_start: bool = False,
-        dim: int | None = None, relation_dim: int | None = None,
+        dim: int | None = None, relation_dim: int | None = None, embedding_bytes: float | None = None,
     ) -> None:  # fmt: skip
-        if str(device) != "cpu":
-            raise ValueError(f"propagation runs on device 'cpu' only, got {device!r}")
+        self.device = None if str(device) == "cpu" else usable_device(device)
         self.kg1, self.kg2 = kg1, kg2
         self.seed = check_seed(seed)
         self.warm_start = warm_start
         sizes = kg1.num_entities, kg2.num_entities
         fitting = min(DIM, int(VECTOR_BYTES / (4 * (HOPS + 1) * max(sizes))))
         self.dim = validate.count(max(1, fitting) if dim is None else dim, "dim", minimum=1)
-        fitting = min(RELATION_DIM, int(EMBEDDING_BYTES / (4 * FEATURES * sum(sizes))))
-        chosen = max(1, fitting) if relation_dim is None else relation_dim
-        self.relation_dim = validate.count(chosen, "relation_dim", minimum=1)
+        most = EMBEDDING_BYTES if embedding_bytes is None else validate.number(embedding_bytes, "embedding_bytes")
+        fitting = max(1, min(RELATION_DIM, int(most / (4 * FEATURES * sum(sizes)))))
+        chosen = fitting if relation_dim is None else validate.count(relation_dim, "relation_dim", minimum=1)
+        self.relation_dim = chosen if embedding_bytes is None else min(chosen, fitting)
         self.pairs: np.ndarray | None = None
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:
@@ -68,7 +74,7 @@ class Propagation:
         if progress is not None:
             progress(epochs, epochs)
 
-    def embeddings(self) -> tuple[np.ndarray, np.ndarray]:
+    def embeddings(self) -> tuple[Array, Array]:
         """float32 [n1, 16 · relation_dim] and [n2, 16 · relation_dim], unit rows; zero where nothing arrives."""
         if self.pairs is None:
             raise RuntimeError("no pairs yet: call fit(pairs) before embeddings()")
@@ -76,7 +82,9 @@ class Propagation:
             _embed(kg, self.pairs[:, side], self.dim, self.relation_dim, self.seed)
             for side, kg in enumerate((self.kg1, self.kg2))
         )
-        return first, second
+        if self.device is None:
+            return first, second
+        return to_tensor(first, "embeddings", self.device), to_tensor(second, "embeddings", self.device)
 
     def state(self) -> dict[str, np.ndarray]:
         """The pairs; everything else follows from them and the seed."""

@@ -29,6 +29,7 @@ class Joint:
         proposals: How many pairs the matched neighbours of an entity may propose beyond its candidates; 0 turns
             proposals off. Proposed pairs are scored by `candidates.score` if `topk` made the candidates. Otherwise they
             count as no better than the last candidate of their lists.
+        least_proposal: The evidence L that a proposed pair must reach; 0 takes every proposal.
         balance: How many of Sinkhorn's iterations balance rows and columns, so that no entity gives away or receives
             more than one counterpart's worth of probability; 0 turns balancing off.
         witnesses: "neighbour" takes all that is said about one pair of neighbours for one witness, of which the
@@ -56,6 +57,7 @@ class Joint:
     evidence_weight: float = 4.0
     sweeps: int = 10
     proposals: int = 10
+    least_proposal: float = 0.0
     balance: int = 15
     witnesses: str = "neighbour"
     lone_witness: float = 1.0
@@ -68,6 +70,7 @@ class Joint:
         validate.number(self.evidence_weight, "evidence_weight", minimum=0.0)
         validate.count(self.sweeps, "sweeps", minimum=1, maximum=1000)
         validate.count(self.proposals, "proposals", maximum=1000)
+        validate.number(self.least_proposal, "least_proposal", minimum=0.0)
         validate.count(self.balance, "balance", maximum=1000)
         validate.choice(self.witnesses, "witnesses", WITNESSES)
         validate.number(self.lone_witness, "lone_witness", minimum=0.0, maximum=1.0)

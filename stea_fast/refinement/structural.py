@@ -17,6 +17,8 @@ from stea_fast.types import Candidates, Ranking
 # Evidence stands alone here: it weighs more, one witness is not trusted fully, and damping keeps rivals from swinging.
 # Relations that meet at seeds help in every sweep, because from few seeds nothing else says which relations are alike.
 STRUCTURAL = Joint(evidence_weight=24.0, sweeps=24, lone_witness=0.5, damping=0.3, start_sweeps=24, beta=0.0)
+# Where no other view takes part, weak proposals are noise. Beside one they are not (bench/NOTES.md).
+ALONE = replace(STRUCTURAL, least_proposal=0.03)
 
 
 def refine_by_structure(
@@ -35,12 +37,14 @@ def refine_by_structure(
         kg1, kg2: the graphs.
         seeds: int64 [m, 2], what is taken for certain.
         k: how many candidates the rankings hold.
-        method: how the pairs are refined.
+        method: how the pairs are refined; where names or values take part, every proposal counts.
         names: how alike names are; None leaves them out.
         values: values as nodes of the graphs; None leaves them out.
     """
     candidates = _no_candidates(kg1, kg2, k) if names is None else names.candidates(k)
     problem = problem_of(candidates, kg1, kg2, seeds, (), None, Execution())
+    if names is not None or values is not None:
+        method = replace(method, least_proposal=0.0)
     return refined(replace(problem, values=values), method if names is None else replace(method, beta=NAME_BETA))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from stea_fast._util.threads import thread_count
 from stea_fast.refinement.problem import Problem
 from stea_fast.refinement.relations import estimated
 from stea_fast.types import Beliefs, RelationAlignment
+
+logger = logging.getLogger("stea_fast")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +69,22 @@ class Workplace:
 
 
 def workplace(problem: Problem) -> Workplace:
-    """Where the candidates lie, if the backend that was asked for, or chosen, can work there; else the host."""
+    """Where the candidates or the copies of the graphs lie, if the backend can work there; else the host."""
     arrays = [array for ranking in problem.candidates for array in ranking]
-    if _backends.use_cuda(arrays, problem.execution.backend):
+    if _backends.use_cuda([*arrays, *_device_copies(problem)], problem.execution.backend):
         return _on_device(problem, arrays)
     return on_host(problem)
 
 
 def on_host(problem: Problem) -> Workplace:
-    """The host, whatever the candidates are."""
+    """The host, whatever the candidates are; it says so where graphs were copied to a device for nothing."""
     backend, n_threads, _, executor = problem.execution
     graphs, kernels, count = problem.surroundings.graphs, _backends.resolve(backend), thread_count(n_threads)
+    if unused := sorted({str(copy.device) for copy in _device_copies(problem)}):
+        logger.warning(
+            "this refinement works on the CPU: the copies of the graphs on %s, made by KG.to, are not used",
+            " and ".join(unused),
+        )
     here = executor or ThreadsExecutor(count)
     return Workplace(here, kernels, graphs, None, count, RelationAlignment.trusted)
 
@@ -87,22 +95,39 @@ def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
     from stea_fast._backends.tensors import TensorBackend
     from stea_fast.data.device_graph import DeviceGraph
 
-    device = _device_of([*arrays, *(problem.log_partition or ())])
+    device = _device_of([*arrays, *(problem.log_partition or ())], _device_copies(problem))
     graphs = DeviceGraph.upload(problem.kg1, device), DeviceGraph.upload(problem.kg2, device)
     kernels = TensorBackend(Kernels(device), problem.execution.rows_per_block)
     return Workplace(ThreadsExecutor(1), kernels, graphs, device, 1, DeviceAlignment)
 
 
-def _device_of(arrays: list[Any]) -> Any:
-    """Where the tensors among the arrays lie, or the default device if all lie on the host."""
+def _device_copies(problem: Problem) -> list[Any]:
+    """An array of each copy of a graph that `KG.to` has made: it says where the caller wants to work."""
+    copies = (problem.kg1.device_graph, problem.kg2.device_graph)
+    return [copy.indptr for copy in copies if copy is not None]
+
+
+def _device_of(arrays: list[Any], copies: list[Any]) -> Any:
+    """Where the tensors among the arrays lie, else where the copies of the graphs do, else the default device."""
     import torch
 
     from stea_fast._backends.cuda import device_kind
 
-    places = sorted({str(array.device) for array in arrays if isinstance(array, torch.Tensor)})
+    places = {array.device for array in arrays if isinstance(array, torch.Tensor)}
     if len(places) > 1:
-        raise ValueError(f"candidates and log_partition must be on one device, got {', '.join(places)}")
+        raise ValueError(f"candidates and log_partition must be on one device, got {_named(places)}")
     kind = device_kind()
-    if places and torch.device(places[0]).type == kind:
-        return torch.device(places[0])
+    there = {place for place in places if place.type == kind} or {copy.device for copy in copies}
+    elsewhere = {copy.device for copy in copies if copy.device.type == kind} - there
+    if elsewhere or len(there) > 1:
+        raise ValueError(
+            f"candidates and graphs must be on one device, got {_named(there | elsewhere)}; kg.to(device) moves a graph"
+        )
+    for place in there:
+        if place.type == kind:
+            return place
     return torch.device("cuda", torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
+
+
+def _named(places: set[Any]) -> str:
+    return " and ".join(sorted(map(str, places)))

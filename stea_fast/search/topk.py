@@ -15,12 +15,14 @@ from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
-from stea_fast.search.exact import Products, SearchRequest, search_rows
+from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, search_rows
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.search.ranked import CandidateEngine
+from stea_fast.search.sampled_sums import sampled_sums
 from stea_fast.types import Array, ArrayLike, Ranking, TopK
 
-ENGINES = ("auto", "native", "numba", "torch", "faiss", "faiss-ivf", "faiss-hnsw", "reference")
+ENGINES = ("auto", "native", "numba", "torch", "faiss", "partitioned", "faiss-ivf", "faiss-hnsw", "reference")
+APPROXIMATE = ("partitioned", "faiss-ivf", "faiss-hnsw")
 RECALL_SAMPLE_ROWS = 256  # rows of each direction on which approximate search is compared with exact search
 LEAST_WORK_FOR_A_GPU = 1e11  # multiplications above which FAISS is asked for GPUs
 
@@ -53,12 +55,14 @@ def topk(
             similarities − mean of column j's. It takes a second pass over all pairs; 0 gives the plain similarity.
         metric: "cosine" (a zero vector has similarity 0 with everything, and so has one shorter than 2^-500), "ip" (the
             inner product) or "l2" (negative squared distance).
-        engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "faiss-ivf" or
-            "faiss-hnsw" (approximate: `recall` of the result says what was measured on a sample), or "reference".
-            "auto" leaves tensors on a GPU where they are, and takes the fastest engine of this machine otherwise.
+        engine: "native", "numba", "torch" (any device), "faiss" (exact; on its GPUs if they answer), "partitioned" (by
+            cosine only), "faiss-ivf" or "faiss-hnsw" (approximate: `recall` of the result says what was measured on a
+            sample), or "reference". "auto" leaves tensors on a GPU where they are, and takes the fastest exact engine
+            of this machine otherwise: FAISS, if it has GPUs, for large searches without `beta`, whose sums it cannot
+            take.
         beta: An inverse temperature. If it is given, `log_partition` of the result holds log Σ exp(β·score) over all
-            targets of every row, and over all sources of every column, from the same pass, right to 1e-3; `refine`
-            uses them. The default, None, leaves them out.
+            targets of every row, and over all sources of every column, from the same pass, right to 1e-3, or estimated
+            from a sample where the engine is approximate; `refine` uses them. The default, None, leaves them out.
         n_threads: The number of threads that search; the default, None, takes `STEA_NUM_THREADS` or all CPUs. Matrix
             products in float32 use the threads of their BLAS.
         progress: True shows progress, False shows none, a function is called with (done, total); the default, None,
@@ -87,7 +91,9 @@ def topk(
         beta = validate.number(beta, "beta", minimum=0.0)
     side1, side2 = _sides(emb1, emb2, engine)
     check_pair(side1, side2, metric)
-    chosen = _engine(engine, side1, side2, thread_count(n_threads))
+    if engine == "partitioned" and metric != "cosine":
+        raise ValueError(f"engine='partitioned' searches by cosine only, got metric={metric!r}; use 'faiss-ivf'")
+    chosen = _engine(engine, side1, side2, thread_count(n_threads), max(k, csls) if beta is None else None)
     passes = 2 if csls else 1
     total = float(passes * len(side1) * len(side2))
     with steps(progress, total, f"top-{k} of {len(side1):,} x {len(side2):,}") as step:
@@ -116,7 +122,8 @@ def _sides(emb1: Array, emb2: Array, engine: str) -> tuple[Embeddings, Embedding
     return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
 
 
-def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> CandidateEngine:
+def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int, neighbours: int | None) -> CandidateEngine:
+    """The engine of a name; `neighbours` says how many are asked for if neighbours are all that is asked for."""
     if not isinstance(side1.array, np.ndarray):
         from stea_fast.search.engines.torch_engine import TorchEngine
 
@@ -125,10 +132,14 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int) -> 
         from stea_fast.search.engines.reference_engine import ReferenceEngine
 
         return ReferenceEngine()
+    if name == "partitioned":
+        from stea_fast.search.engines.partitioned import PartitionedEngine
+
+        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours))
     merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
     work = float(len(side1)) * len(side2) * side1.width
-    if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_gpus()):
-        return _faiss_engine(name, partial(merging.products, n_threads=n_threads))
+    if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_has_gpus(neighbours)):
+        return _faiss_engine(name, merging, n_threads)
     if merging.__name__.endswith(".native_merge"):
         from stea_fast.search.engines.int8 import Int8Engine
 
@@ -149,22 +160,26 @@ def _merging_kernels(name: str) -> ModuleType:
     return numba_merge
 
 
-def _faiss_engine(name: str, products: Products) -> CandidateEngine:
+def _faiss_engine(name: str, merging: ModuleType, n_threads: int) -> CandidateEngine:
+    from stea_fast.search.engines.cpu import CpuEngine
+
     try:
         from stea_fast.search.engines.faiss_engine import FaissEngine
     except ImportError as error:
         raise _backends.BackendUnavailable(
             f"engine {name!r} needs FAISS: pip install 'stea-fast[faiss]' or 'stea-fast[faiss-gpu]' ({error})"
         ) from None
-    return FaissEngine(name.partition("-")[2] or "flat", products)
+    products = partial(merging.products, n_threads=n_threads)
+    return FaissEngine(name.partition("-")[2] or "flat", products, CpuEngine(merging, n_threads).partition)
 
 
-def _faiss_gpus() -> int:
-    if importlib.util.find_spec("faiss") is None:
-        return 0
-    from stea_fast.search.engines.faiss_engine import num_gpus
+def _faiss_has_gpus(neighbours: int | None) -> bool:
+    """Whether FAISS has GPUs, and can do there all that is asked for."""
+    if neighbours is None or importlib.util.find_spec("faiss") is None:
+        return False
+    from stea_fast.search.engines.faiss_engine import MOST_ON_A_GPU, num_gpus
 
-    return num_gpus()
+    return neighbours + EXTRA_CANDIDATES <= MOST_ON_A_GPU and num_gpus() > 0
 
 
 def _search(
@@ -177,17 +192,18 @@ def _search(
         near = engine.rank(SearchRequest(side1, side2, scoring, csls, None, step))
         nearest = near.forward[1], near.backward[1]
         scoring = scoring.with_csls(*(_mean(scores, side1.ops) for scores in nearest))
-    found = engine.rank(SearchRequest(side1, side2, scoring, k, beta, step), near)
-    forward, backward = found.forward, found.backward
+    found = engine.rank(SearchRequest(side1, side2, scoring, k, beta if engine.is_exact else None, step), near)
+    forward, backward, sums = found.forward, found.backward, found.log_partition
     recall = None
     if not engine.is_exact:
-        recall = (
-            _recall(forward[0], side1, side2, scoring),
-            _recall(backward[0], side2, side1, scoring.swapped()),
-        )
-    logs = None
-    if found.log_partition is not None:
-        logs = _like(template, found.log_partition[0]), _like(template, found.log_partition[1])
+        swapped = scoring.swapped()
+        recall = _recall(forward[0], side1, side2, scoring), _recall(backward[0], side2, side1, swapped)
+        if beta is not None:
+            sums = (
+                sampled_sums(side1, side2, scoring, beta, forward[1]),
+                sampled_sums(side2, side1, swapped, beta, backward[1]),
+            )
+    logs = None if sums is None else (_like(template, sums[0]), _like(template, sums[1]))
     return TopK(
         _ranking(forward, template), _ranking(backward, template),
         log_partition=logs, beta=beta, engine=engine.name, recall=recall,

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from stea_fast._util import validate
+from stea_fast._util.memory import size_in_bytes
 from stea_fast._util.options import option_class, unknown_option
 from stea_fast.encoders import absent
 from stea_fast.refinement.config import METHODS as REFINEMENTS
 from stea_fast.refinement.schedule import Schedule
+from stea_fast.search.topk import ENGINES
 from stea_fast.selftraining.methods import METHODS, SelfTrainingMethod, Stea, Structural
 
 
@@ -64,23 +66,37 @@ class SearchConfig:
     Args:
         k: The number of candidates that every entity gets.
         csls: The number of neighbours that CSLS averages over; 0 ranks by the plain similarity.
+        engine: One of the engines of `topk`. "auto" searches exactly as far as `budget` goes, and by the approximate
+            engine "partitioned" beyond it.
+        dimensions: The number of dimensions to which embeddings are projected before they are searched; at most those
+            that the encoder gives. The default, None, keeps all of them.
+        budget: The largest number of products, sources · targets · dimensions of every pass, that an exact search of
+            one round may take; it decides for "auto" only. The default, None, always searches exactly.
 
     Raises:
-        ValueError: A number is outside its range.
+        ValueError: A number is outside its range, or there is no such engine.
         TypeError: A number is not whole, or an option does not exist.
 
     Example:
         >>> import stea_fast as sf
-        >>> sf.SearchConfig(k=20)
-        SearchConfig(k=20, csls=10)
+        >>> sf.SearchConfig(k=20, engine="partitioned").engine
+        'partitioned'
     """
 
     k: int = 10
     csls: int = 10
+    engine: str = "auto"
+    dimensions: int | None = None
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         validate.count(self.k, "k", minimum=1)
         validate.count(self.csls, "csls")
+        validate.choice(self.engine, "engine", ENGINES)
+        if self.dimensions is not None:
+            validate.count(self.dimensions, "dimensions", minimum=1)
+        if self.budget is not None:
+            validate.number(self.budget, "budget", minimum=0.0)
 
 
 @option_class
@@ -88,7 +104,7 @@ class SearchConfig:
 class SelfTrainingConfig:
     """Everything that the result of a run of `SelfTraining` depends on, beside the data.
 
-    The presets "structural", "fast" and "full" are three of these; `dataclasses.replace` changes one.
+    The presets "structural", "fast", "large" and "full" are four of these; `dataclasses.replace` changes one.
 
     Args:
         encoder: Which encoder is used, and its options; propagation by default.
@@ -100,6 +116,8 @@ class SelfTrainingConfig:
             everywhere else.
         tolerance: The run stops when at most this share of the pairs has changed since the round before.
         seed: The seed of the encoder's random numbers and of the choice of validation seeds.
+        memory: The memory that the process may take, such as "8GB": a run that is estimated to need more is refused.
+            The default, None, takes what the machine has left.
 
     Raises:
         ValueError: A number is outside its range.
@@ -120,6 +138,7 @@ class SelfTrainingConfig:
     validation: float = 0.0
     tolerance: float = 0.0
     seed: int = 0
+    memory: str | float | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("encoder", EncoderConfig), ("search", SearchConfig)):
@@ -136,6 +155,8 @@ class SelfTrainingConfig:
         validate.number(self.validation, "validation", minimum=0.0, maximum=0.9)
         validate.number(self.tolerance, "tolerance", minimum=0.0, maximum=1.0)
         validate.count(self.seed, "seed", maximum=2**63 - 1)
+        if self.memory is not None:
+            size_in_bytes(self.memory, "memory")
 
     def to_dict(self) -> dict[str, Any]:
         """Write the configuration as plain data, for JSON.
@@ -227,6 +248,6 @@ def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 def settings_of(config: SelfTrainingConfig) -> dict[str, Any]:
     """What a checkpoint compares: as `to_dict`, with options of foreign kinds as text."""
     settings = config.to_dict()
-    del settings["encoder"]["device"]  # a run may continue on another machine
+    del settings["encoder"]["device"], settings["memory"]  # a run may continue on another machine
     settings["encoder"]["options"] = {name: repr(value) for name, value in asdict(config.encoder)["options"].items()}
     return settings

@@ -28,6 +28,9 @@ class Round:
         seconds: The seconds that each stage took: "train", "topk" and "select".
         peak_mb: The largest memory of the process so far, in megabytes.
         stage_mb: The largest memory of the process during each stage, in megabytes.
+        search: How the encoder's candidates were searched, empty without an encoder: "engine", the numbers of "sources"
+            and "targets" that were searched, "width" (the dimensions) and, of an approximate search, "recall" of both
+            directions, measured on a sample.
         run: The number of the run, from 1, as `align` tells its callbacks; 1 in a history, which is of one run.
         runs: The number of runs that `align` makes; 1 in a history.
 
@@ -45,6 +48,7 @@ class Round:
     seconds: dict[str, float]
     peak_mb: float
     stage_mb: dict[str, float] = field(default_factory=dict)
+    search: dict[str, Any] = field(default_factory=dict)
     run: int = 1
     runs: int = 1
 
@@ -119,6 +123,7 @@ class State:
     history: list[Round] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     stage_mb: dict[str, float] = field(default_factory=dict)
+    search: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -132,7 +137,8 @@ class State:
     def finish_round(self, candidates: Candidates | None, refinement: Refinement | None, pairs: np.ndarray) -> Round:
         """The record of the present round; the next one begins."""
         metrics = self.monitor.measure(candidates, refinement, pairs)
-        record = Round(len(self.history), len(pairs), metrics, self.seconds, memory.peak() / 1e6, self.stage_mb)
+        peak_mb = memory.peak() / 1e6
+        record = Round(len(self.history), len(pairs), metrics, self.seconds, peak_mb, self.stage_mb, self.search)
         self.history.append(record)
-        self.seconds, self.stage_mb = {}, {}
+        self.seconds, self.stage_mb, self.search = {}, {}, {}
         return record

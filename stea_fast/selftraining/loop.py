@@ -30,8 +30,6 @@ from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.selection import select
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
-from stea_fast.search.topk import topk
-from stea_fast.search.unsettled import topk_of_unsettled
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 from stea_fast.selftraining.checkpoint import Checkpoint
 from stea_fast.selftraining.config import (
@@ -45,7 +43,11 @@ from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.known import check_graphs, check_start, split_links, usable_values
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
-from stea_fast.selftraining.presets import PRESETS, STARTER, configured
+from stea_fast.selftraining.pairs import changed_share, supported
+from stea_fast.selftraining.planning import LOGGER as PLAN_LOGGER
+from stea_fast.selftraining.planning import Plan, is_long, plan_run
+from stea_fast.selftraining.presets import PRESETS, STARTER, configured, usual_preset
+from stea_fast.selftraining.searching import searched
 from stea_fast.types import Array, TopK
 
 logger = logging.getLogger("stea_fast")
@@ -62,7 +64,8 @@ class SelfTraining:
         encoder: A name ("propagation", "dual_amn", "rrea", "alinet" or "gcn_align"), an `sf.EncoderConfig`, or an
             object of your own with the members of `stea_fast.encoders.base.Encoder`. The default, None, takes the
             preset's.
-        preset: "structural", "fast", "full", or a whole `sf.SelfTrainingConfig`; see `preset`.
+        preset: "structural", "fast", "large", "full", or a whole `sf.SelfTrainingConfig`; see `preset`. The default,
+            None, takes "fast", and "large" where a graph has more than 60,000 entities.
         method: How pseudo mappings are found: "stea" (check the guesses against their neighbours), "supervised" (train
             on the seeds only), "structural" (no encoder at all), one of the paper's baselines "sim_threshold",
             "one_to_one" and "mutual_nearest", or an object of their classes, such as `sf.Stea(...)`. The default, None,
@@ -74,6 +77,8 @@ class SelfTraining:
             needed, the similarity of names is added to that of the encoder, and equal values are evidence as neighbours
             are. The default, None, uses graphs and seeds alone.
         device: The torch device of the encoder, such as "cpu" or "cuda"; the default, None, takes the preset's.
+        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more is refused
+            before it begins; the default, None, takes what the machine has left.
         checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
@@ -101,22 +106,26 @@ class SelfTraining:
         pair: Pair,
         encoder: str | EncoderConfig | Encoder | None = None,
         *,
-        preset: str | SelfTrainingConfig = "fast",
+        preset: str | SelfTrainingConfig | None = None,
         method: str | SelfTrainingMethod | None = None,
         search: SearchConfig | None = None,
         rounds: int | None = None,
         seed: int | None = None,
         clues: Clues | None = None,
         device: str | None = None,
+        memory: str | float | None = None,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callable[[Round], object]] = (),
         progress: bool | None = None,
     ) -> None:
         structure = check_graphs(pair, clues)
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
+        if preset is None:
+            preset = usual_preset(pair, has_seeds=True)
         self.config = configured(
-            preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device
-        )
+            preset, encoder=encoder, method=method, search=search, rounds=rounds, seed=seed, device=device,
+            memory=memory,
+        )  # fmt: skip
         if not structure:  # then there is nothing that an encoder could learn
             self.config = replace(PRESETS["structural"], search=self.config.search, seed=self.config.seed)
         self.method = self.config.method
@@ -131,7 +140,8 @@ class SelfTraining:
         self.encoder: Encoder = encoder if own else self._made(self.config.encoder)  # type: ignore[assignment]
         # The last round is the encoder's.
         self.start_rounds = min(self.method.start_rounds, self.config.rounds) if isinstance(self.method, Stea) else 0
-        self.starter = self._made(STARTER) if self.start_rounds else None
+        starter = replace(STARTER, device=self.config.encoder.device)
+        self.starter = self._made(starter) if self.start_rounds else None
         first_epochs = self.config.encoder.first_epochs
         if first_epochs is None and self.start_rounds and isinstance(self.method, Stea):
             first_epochs = self.method.first_epochs
@@ -148,6 +158,14 @@ class SelfTraining:
         graphs = self.pair.kg1, self.pair.kg2
         return make(encoder.name, *graphs, seed=self.config.seed, device=encoder.device, **encoder.options)
 
+    def plan(self) -> Plan:
+        """Estimate what the run will take, by a short calibration on this machine.
+
+        Returns:
+            A `Plan`: the stages with estimated time and memory.
+        """
+        return plan_run(self.pair, self.config)
+
     def run(self) -> SelfTrainingResult:
         """Train, and self-train until the rounds are over or the pairs settle.
 
@@ -157,7 +175,12 @@ class SelfTraining:
         Raises:
             CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written, or
                 another run is using the folder.
+            MemoryError: The run is estimated to need more memory than there is, or than `memory` allows.
         """
+        if self.config.memory is not None or is_long(self.pair):
+            plan = self.plan()
+            logging.getLogger(PLAN_LOGGER).info("%s", plan)
+            plan.check_memory()
         with nullcontext() if self.checkpoint is None else self.checkpoint.locked():
             return self._run()
 
@@ -177,7 +200,7 @@ class SelfTraining:
             with state.stage("select"):
                 refinement, pairs, probs = self._select(candidates, state.pairs, number, last)
                 settled = not last and number > self.start_rounds
-                if settled and _changed(pairs, state.pairs) <= self.config.tolerance:
+                if settled and changed_share(pairs, state.pairs) <= self.config.tolerance:
                     last = True
                     refinement, pairs, probs = self._select(candidates, state.pairs, number, last)
             record = state.finish_round(candidates, refinement, pairs)
@@ -190,6 +213,7 @@ class SelfTraining:
                 if not self._reads_test_links:  # a checkpoint does not know of which test links its result would be
                     self._save(state, result)
                 return result
+            del embeddings, candidates, refinement  # before the next round makes its own: they may be gigabytes
             self._train(state, np.concatenate([self.seeds, pairs]))
 
     @property
@@ -214,18 +238,18 @@ class SelfTraining:
         with state.stage("topk"):
             embeddings = checked_embeddings(self._encoder(number), self.pair.kg1, self.pair.kg2)
             self._save(state)  # not before: a state without usable embeddings must not replace the last good one
-            return embeddings, self._search(embeddings, state.pairs if number else state.pairs[:0])
+            candidates, state.search = self._search(embeddings, state.pairs if number else state.pairs[:0])
+            return embeddings, candidates
 
-    def _search(self, embeddings: tuple[Array, Array], previous: np.ndarray) -> TopK:
-        search = self.config.search
+    def _search(self, embeddings: tuple[Array, Array], previous: np.ndarray) -> tuple[TopK, dict[str, Any]]:
         # With held-out seeds β is fitted to them, after the search.
         beta = self.method.plan.beta if isinstance(self.method, Stea) and not len(self.held_out) else None
+        settled = None
         # What names add to a score must be counted among all pairs, so with names everything is searched.
         if isinstance(self.method, Stea) and self.method.two_views and len(previous) and self.names is None:
             # Two views agree on these pairs: hardly anything of a new search would change them.
             settled = np.concatenate([self.seeds, previous])
-            return topk_of_unsettled(*embeddings, settled, search.k, search.csls, beta=beta, progress=self.progress)
-        return topk(*embeddings, search.k, search.csls, beta=beta, progress=self.progress)
+        return searched(embeddings, self.config.search, settled=settled, beta=beta, progress=self.progress)
 
     def _save(self, state: State, result: SelfTrainingResult | None = None) -> None:
         if self.checkpoint is not None:
@@ -292,7 +316,7 @@ class SelfTraining:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of the last pairs those that stand out by themselves, and the anchors, which are results, not knowledge."""
         if out.forward.support is not None:
-            kept = _supported(out, pairs, threshold)
+            kept = supported(out, pairs, threshold)
             pairs, probs = pairs[kept], probs[kept]
         return (
             np.concatenate([self.anchors, pairs]),
@@ -317,16 +341,3 @@ class SelfTraining:
         return refine_by_structure(
             *graphs, seeds, k=self.config.search.k, method=method, names=self.names, values=self.values
         )
-
-
-def _supported(out: Refinement, pairs: np.ndarray, threshold: float | None) -> np.ndarray:
-    """bool [m]: pairs that stand out by themselves. The others teach an encoder, but are not given out."""
-    indices, support = to_numpy(out.forward.indices, "indices"), to_numpy(out.forward.support, "support")
-    listed = indices[pairs[:, 0]] == pairs[:, 1, None]
-    return np.where(listed, support[pairs[:, 0]], 0.0).max(axis=1) > (threshold or 0.0)
-
-
-def _changed(pairs: np.ndarray, before: np.ndarray) -> float:
-    """The share of pairs that are only in one of the two."""
-    new, old = set(map(tuple, pairs.tolist())), set(map(tuple, before.tolist()))
-    return len(new ^ old) / max(len(new | old), 1)

@@ -13,7 +13,7 @@ from stea_fast._util.options import option_class
 from stea_fast.refinement.config import Joint, Method
 from stea_fast.refinement.schedule import EveryRound, Schedule, plan_of
 from stea_fast.refinement.selection import check_selection, mutual_nearest, one_to_one, similarity_threshold
-from stea_fast.refinement.structural import STRUCTURAL
+from stea_fast.refinement.structural import ALONE
 from stea_fast.types import TopK
 
 Selection = tuple[np.ndarray, np.ndarray]
@@ -102,7 +102,7 @@ class Structural:
     """
 
     name: ClassVar[str] = "structural"
-    refinement: Joint = STRUCTURAL
+    refinement: Joint = ALONE
     select: str = "mutual"
     threshold: float = 0.5
 

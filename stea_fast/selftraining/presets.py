@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from stea_fast._util import validate
+from stea_fast.data.pair import Pair
 from stea_fast.encoders import NAMES, absent
 from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, method_named
@@ -15,9 +16,19 @@ STARTER = EncoderConfig(name="propagation", options={"relation_dim": 64})
 
 AGREEING = Stea(two_views=True)
 
+LARGE_ENTITIES = 60_000  # of one graph: with more, "large" is taken where nothing else is asked for
+LARGE_EMBEDDING_BYTES = 1.5e9  # of both graphs: with more entities "large" has fewer dimensions
+MOST_PRODUCTS = 6e13  # of an exact search of one round of "large"
+
 PRESETS: dict[str, SelfTrainingConfig] = {
     "structural": SelfTrainingConfig(encoder=EncoderConfig(name=absent.NAME), method=Structural(), rounds=0),
     "fast": SelfTrainingConfig(encoder=STARTER, method=AGREEING, rounds=3),
+    "large": SelfTrainingConfig(
+        encoder=replace(STARTER, options={**STARTER.options, "embedding_bytes": LARGE_EMBEDDING_BYTES}),
+        method=AGREEING,
+        search=SearchConfig(budget=MOST_PRODUCTS),
+        rounds=2,
+    ),
     "full": SelfTrainingConfig(
         # A fifth of DBP15K's entities as negatives: a cheaper step, the same Hit@1 at 1 % seeds (bench/NOTES.md).
         encoder=EncoderConfig(name="dual_amn", options={"num_negatives": 8192}),
@@ -32,8 +43,8 @@ def preset(name: str, *, device: str = "cpu") -> SelfTrainingConfig:
 
     Args:
         name: "structural" (no encoder: seeds spread over the graphs), "fast" (propagation in 1,024 dimensions, 3
-            rounds) or "full" (three rounds of propagation, then three of Dual-AMN with 8,192 negatives drawn for every
-            step).
+            rounds), "large" (structure first, then propagation for what is still open) or "full" (three rounds of
+            propagation, then three of Dual-AMN with 8,192 negatives drawn for every step).
         device: The torch device that the encoder is trained on, such as "cpu" or "cuda".
 
     Returns:
@@ -51,12 +62,14 @@ def preset(name: str, *, device: str = "cpu") -> SelfTrainingConfig:
     return configured(PRESETS[validate.choice(name, "preset", tuple(PRESETS))], device=device)
 
 
-def usual_preset(num_seeds: int) -> str:
+def usual_preset(pair: Pair, *, has_seeds: bool) -> str:
     """The name of the preset that is taken where none is asked for.
 
     Without seeds, names and values lie all over the graphs, and an encoder adds little to what spreads from them.
     """
-    return "fast" if num_seeds else "structural"
+    if not has_seeds:
+        return "structural"
+    return "large" if max(pair.kg1.num_entities, pair.kg2.num_entities) > LARGE_ENTITIES else "fast"
 
 
 def configured(
@@ -68,6 +81,7 @@ def configured(
     rounds: int | None = None,
     seed: int | None = None,
     device: str | None = None,
+    memory: str | float | None = None,
 ) -> SelfTrainingConfig:
     """A preset, by its name or as it is, with some of its parts replaced; None keeps a part.
 
@@ -78,7 +92,7 @@ def configured(
     chosen = preset(config) if isinstance(config, str) else config
     if not isinstance(chosen, SelfTrainingConfig):
         raise TypeError(f"preset must be a name or an sf.SelfTrainingConfig, got {type(config).__name__}")
-    changes: dict[str, Any] = {"search": search, "rounds": rounds, "seed": seed}
+    changes: dict[str, Any] = {"search": search, "rounds": rounds, "seed": seed, "memory": memory}
     if isinstance(encoder, EncoderConfig):
         changes["encoder"] = encoder
     elif isinstance(encoder, str):

@@ -175,7 +175,7 @@ def test_kept_literals_come_with_the_word_that_they_are_no_evidence(tmp_path, ca
     [
         (["align", "--calibration", "c"], ["crossfit"]),
         (["align", "--calibration", "=", "h"], ["holdout"]),
-        (["align", "--preset", "="], ["structural", "fast", "full"]),
+        (["align", "--preset", "="], ["structural", "fast", "large", "full"]),
         (["align", "--literals", ""], ["values", "drop", "keep"]),
         (["refine", "--format", "ss"], ["sssom"]),
         (["convert", "--to", "par"], ["parquet"]),

@@ -207,3 +207,27 @@ def test_neighbours_alone_find_most_links_from_a_tenth_of_them():
 def test_a_wrong_argument_is_named(options, error, message):
     with pytest.raises(error, match=message):
         synthetic_pair(**options)
+
+
+def test_names_are_spelt_alike_up_to_noise_and_leave_the_graphs_as_they_are():
+    named, plain = synthetic_pair(3000, 5, name_noise=0.1), synthetic_pair(3000, 5)
+    assert fingerprint(named) == fingerprint(plain) and plain.names1 is None
+    links = reveal(named.links)
+    same = [named.names1.of(source) == named.names2.of(target) for source, target in links.tolist()]
+    assert 0.05 < np.mean(same) < 0.35
+    shifted = np.roll(links[:, 1], 1)
+    assert np.mean([named.names1.of(s) == named.names2.of(t) for s, t in zip(links[:, 0], shifted, strict=True)]) < 0.01
+
+
+def test_names_without_noise_are_equal_and_the_same_seed_gives_the_same_names():
+    pair, again = (synthetic_pair(500, 1, name_noise=0.0) for _ in range(2))
+    links = reveal(pair.links)
+    assert all(pair.names1.of(source) == pair.names2.of(target) for source, target in links.tolist())
+    assert pair.names1.text == again.names1.text and pair.names2.text == again.names2.text
+    assert pair.names1.text != synthetic_pair(500, 2, name_noise=0.0).names1.text
+
+
+@pytest.mark.parametrize("noise", [-0.1, 1.5])
+def test_noise_of_names_is_a_share(noise):
+    with pytest.raises(ValueError, match="name_noise"):
+        synthetic_pair(100, name_noise=noise)

@@ -315,8 +315,19 @@ def test_unknown_names_and_foreign_states_are_refused(pair):
         make("dual_amn", pair, dim=8).load_state(make("dual_amn", pair).state())
     with pytest.raises(RuntimeError, match="call fit"):
         make("propagation", pair).embeddings()
-    with pytest.raises(ValueError, match="cpu"):
-        make("propagation", pair, device="cuda")
+
+
+@pytest.mark.parametrize("name", ["propagation", "dual_amn"])
+def test_a_device_that_is_not_there_is_named(pair, name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r"device 'cuda' cannot be used: .* sees no CUDA device"):
+        make(name, pair, device="cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ValueError, match="device 'cuda:7' cannot be used: torch sees 1 CUDA device"):
+        make(name, pair, device="cuda:7")
+    with pytest.raises(ValueError, match="device must be a torch device such as 'cpu'"):
+        make(name, pair, device="gpu")
 
 
 def test_torch_is_imported_only_for_trained_encoders():

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -315,26 +314,3 @@ def test_approximate_search_reports_its_recall(engine):
     assert found.recall is not None and exact.recall is None
     assert found.recall[0] == pytest.approx(overlap, abs=0.05)
     assert overlap > 0.5
-
-
-def test_faiss_shares_the_queries_out_among_the_gpus_that_answer(monkeypatch):
-    usable("faiss")
-    import faiss
-
-    from stea_fast.search.engines import faiss_engine
-
-    used = []
-
-    def knn_gpu(resources, queries, keys, k, metric, device):
-        used.append((device, len(queries)))
-        return faiss.knn(queries, keys, k, metric=metric)
-
-    two_gpus = types.SimpleNamespace(
-        get_num_gpus=lambda: 2, StandardGpuResources=object, knn_gpu=knn_gpu,
-        METRIC_INNER_PRODUCT=faiss.METRIC_INNER_PRODUCT,
-    )  # fmt: skip
-    monkeypatch.setattr(faiss_engine, "faiss", two_gpus)
-    emb1, emb2 = vectors("random")
-    assert_exact(search("faiss", emb1, emb2, 5, 0).forward, scores_of(emb1, emb2), 5)
-    assert {device for device, _ in used} == {0, 1}
-    assert sum(count for _, count in used) == N1 + N2

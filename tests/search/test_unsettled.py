@@ -91,7 +91,7 @@ def test_later_rounds_of_two_views_search_what_is_open(monkeypatch):
         searched.append(settled)
         return topk_of_unsettled(emb1, emb2, settled, *rest, **options)
 
-    monkeypatch.setattr("stea_fast.selftraining.loop.topk_of_unsettled", noted)
+    monkeypatch.setattr("stea_fast.selftraining.searching.topk_of_unsettled", noted)
     result = sf.SelfTraining(pair, method=sf.Stea(two_views=True), rounds=2, progress=False).run()
     assert [len(settled) for settled in searched] == [len(pair.train) + done.num_pairs for done in result.history[:2]]
     searched.clear()

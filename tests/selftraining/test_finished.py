@@ -30,7 +30,7 @@ def no_work(monkeypatch, *names):
 @pytest.mark.parametrize("method", ["stea", "mutual_nearest", "supervised", sf.Stea(refinement="product")])
 def test_a_finished_run_gives_its_result_again_without_any_work(pair, tmp_path, monkeypatch, method):
     expected = training(pair, tmp_path, method).run()
-    no_work(monkeypatch, "train", "topk", "refined", "checked_embeddings")
+    no_work(monkeypatch, "train", "searched", "refined", "checked_embeddings")
     told = []
     found = training(pair, tmp_path, method, callbacks=[told.append]).run()
     assert told == []

@@ -128,7 +128,7 @@ def test_a_preset_is_a_name_or_a_configuration(wrong):
     for call in (self_training, align):
         with pytest.raises(TypeError, match=r"preset must be a name or an sf\.SelfTrainingConfig"):
             call(preset=wrong)
-    with pytest.raises(ValueError, match="preset must be one of 'structural', 'fast', 'full'; got 'quick'"):
+    with pytest.raises(ValueError, match="preset must be one of 'structural', 'fast', 'large', 'full'; got 'quick'"):
         sf.preset("quick")
 
 
@@ -305,7 +305,7 @@ def test_the_default_method_is_the_same_everywhere():
     assert sf.Stea().refinement == default
     assert sf.Refiner(PAIR.kg1, PAIR.kg2, PAIR.train).plan == sf.Stea().plan == sf.Schedule()
     assert {name for name, preset in PRESETS.items() if preset.method.refinement != default} == {"structural"}
-    assert inspect.signature(sf.SelfTraining).parameters["preset"].default == "fast"
+    assert sf.SelfTraining(PAIR).config == sf.preset("fast")
     settings = sf.align(PAIR, rounds=0, calibration="none").settings
     assert settings["preset"] == "fast"
     assert (settings["method"]["name"], settings["method"]["refinement"]) == ("stea", "joint")

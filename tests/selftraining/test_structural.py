@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
-from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
+from stea_fast.refinement.structural import ALONE, refine_by_structure
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_seeds_spread_without_an_encoder(pair):
 
 def test_the_ranking_is_that_of_the_refinement_without_candidates(pair):
     result = sf.SelfTraining(pair, method="structural").run()
-    alone = refine_by_structure(pair.kg1, pair.kg2, pair.train, k=10, method=STRUCTURAL)
+    alone = refine_by_structure(pair.kg1, pair.kg2, pair.train, k=10, method=ALONE)
     assert np.array_equal(result.forward.indices, alone.forward.indices)
     assert np.array_equal(result.backward.probs, alone.backward.probs)
 
@@ -39,7 +39,7 @@ def test_pairs_given_out_exceed_the_threshold_and_are_no_seeds(pair):
 
 
 def test_the_number_of_sweeps_says_how_far_seeds_spread(pair):
-    few = sf.SelfTraining(pair, method=sf.Structural(refinement=replace(STRUCTURAL, sweeps=1))).run()
+    few = sf.SelfTraining(pair, method=sf.Structural(refinement=replace(ALONE, sweeps=1))).run()
     assert len(few.pairs) < len(sf.SelfTraining(pair, method="structural").run().pairs)
 
 

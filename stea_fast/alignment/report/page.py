@@ -7,6 +7,7 @@ import hashlib
 from html import escape
 from importlib import resources
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -108,8 +109,19 @@ def _history(report: ReportContent) -> str:
         }
         parts.append(figure("Hit@1", charts.line_chart(rounds, hits, top=1.0, x_label="round")))
         parts.append(figure("Pseudo mappings, judged", charts.line_chart(rounds, judged, top=1.0, x_label="round")))
-    rows = [(each.number, each.num_pairs, f"{sum(each.seconds.values()):.1f}", round(each.peak_mb)) for each in history]
-    return section("Rounds", figures(*parts) + table(["round", "pairs", "seconds", "peak MB"], rows))
+    rows = [
+        (each.number, each.num_pairs, f"{sum(each.seconds.values()):.1f}", round(each.peak_mb), _searched(each.search))
+        for each in history
+    ]
+    return section("Rounds", figures(*parts) + table(["round", "pairs", "seconds", "peak MB", "search"], rows))
+
+
+def _searched(search: dict[str, Any]) -> str:
+    """How a round searched: the engine, how much, and the recall of an approximate search."""
+    if not search:
+        return "–"
+    recall = f", recall {min(search['recall']):.3f}" if "recall" in search else ""
+    return f"{search['engine']}, {search['sources']:,} × {search['targets']:,}{recall}"
 
 
 def _coverage(report: ReportContent) -> str:

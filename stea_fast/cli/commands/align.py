@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from stea_fast.clues.types import Clues
 from stea_fast.data.dataset_folders import load_pair
 from stea_fast.data.files import make_pair
 from stea_fast.data.pair import Pair
-from stea_fast.selftraining.config import SelfTrainingConfig
+from stea_fast.search.topk import ENGINES
+from stea_fast.selftraining.config import SearchConfig, SelfTrainingConfig
 from stea_fast.selftraining.history import Round
 from stea_fast.selftraining.presets import PRESETS, preset, usual_preset
 from stea_fast.types import ArrayLike
@@ -45,8 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--preset",
         choices=tuple(PRESETS),
-        help="structural (no encoder; the default without seeds), fast (no training; the default) or full (Dual-AMN)",
+        help="structural (no encoder; the default without seeds), fast (no training; the default), large (the default "
+        "beyond 60,000 entities) or full (Dual-AMN)",
     )
+    group.add_argument("--engine", choices=ENGINES, help="of the search (default: the preset's)")
+    group.add_argument("--dimensions", type=int, help="of the embeddings that are searched (default: all)")
+    group.add_argument(
+        "--budget", type=float, metavar="N", help="products up to which a search is exact (default: the preset's)"
+    )
+    group.add_argument("--memory", metavar="SIZE", help="that may be taken, such as 8GB (default: what is left)")
     group.add_argument("--rounds", type=int, help="rounds of self-training (default: the preset's)")
     group.add_argument(
         "--calibration", choices=CALIBRATIONS, default="auto", help="of the probabilities (default: auto)"
@@ -71,9 +80,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     console.note(
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
-    name = arguments.preset or usual_preset(len(pair.train))
+    name = arguments.preset or usual_preset(pair, has_seeds=len(pair.train) > 0)
     alignment = align(
-        pair, preset=_preset(arguments, name), min_prob=arguments.min_prob, precision=arguments.precision,
+        pair, preset=_preset(arguments, name), search=_search(arguments, name), memory=arguments.memory,
+        min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
         rounds=arguments.rounds, checkpoint=arguments.checkpoint,
         clues=clues, progress=console.progress, callbacks=[_Rounds(name, arguments.rounds, console)],
@@ -91,6 +101,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 def _preset(arguments: argparse.Namespace, name: str) -> str | SelfTrainingConfig:
     """The preset, by its name where nothing of it changes."""
     return name if arguments.device == "cpu" else preset(name, device=arguments.device)
+
+
+def _search(arguments: argparse.Namespace, name: str) -> SearchConfig | None:
+    """The preset's search with what was asked for; None where nothing was."""
+    given = {key: getattr(arguments, key) for key in ("engine", "dimensions", "budget")}
+    given = {key: value for key, value in given.items() if value is not None}
+    return replace(PRESETS[name].search, **given) if given else None
 
 
 def _pair(arguments: argparse.Namespace, console: Console) -> Pair:

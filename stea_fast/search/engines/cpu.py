@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -86,6 +87,12 @@ class CpuEngine(CandidateEngine):
             self.kernels.sort(line_pools.part(slice(None)), line_pools.keep, self.n_threads)
         logs = None if sums is None or beta is None else (sums[0].log(beta), sums[1].log(beta))
         return SearchResult(rows.candidates(), columns.candidates(), logs)
+
+    def partition(self, request: SearchRequest) -> tuple[np.ndarray, np.ndarray]:
+        """float64 [n1] and [n2]: the log-partition sums of a request that has a β, and nothing else."""
+        found = self.search(replace(request, keep=1, floors=(None, None))).log_partition
+        assert found is not None, "a request with beta has partition sums"
+        return found
 
 
 def _blocks(side1: Embeddings, side2: Embeddings, scoring: Scoring) -> Iterator[tuple[Block, slice, slice]]:

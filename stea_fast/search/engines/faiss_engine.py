@@ -1,10 +1,14 @@
-"""The FAISS engine: exact search on CPU or GPUs, and approximate search by IVF or HNSW."""
+"""The FAISS engine: exact search on CPU or GPUs, and approximate search by IVF or HNSW.
+
+FAISS finds neighbours and nothing else: partition sums are taken by a pass of our own.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import faiss
@@ -13,11 +17,14 @@ import numpy as np
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import Products, RowCandidates, SearchRequest, SearchResult
 from stea_fast.search.ranked import CandidateEngine
+from stea_fast.types import Array
 
 logger = logging.getLogger("stea_fast")
 
 QUERIES_AT_ONCE = 4096  # between two looks at progress and Ctrl-C
 HNSW_LINKS = 32
+MOST_ON_A_GPU = 2048  # neighbours of a query that FAISS can select on a GPU
+Partition = Callable[[SearchRequest], tuple[Array, Array]]
 Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
@@ -27,12 +34,18 @@ def num_gpus() -> int:
 
 
 class FaissEngine(CandidateEngine):
-    """kind "flat" is exact; "ivf" and "hnsw" find most of the neighbours in less time."""
+    """kind "flat" is exact; "ivf" and "hnsw" find most of the neighbours in less time.
 
-    def __init__(self, kind: str, products: Products) -> None:
+    Args:
+        kind: "flat", "ivf" or "hnsw".
+        products: inner products of single pairs in double precision.
+        partition: the log-partition sums of a request, for which FAISS has no function.
+    """
+
+    def __init__(self, kind: str, products: Products, partition: Partition) -> None:
         self.name = "faiss" if kind == "flat" else f"faiss-{kind}"
         self.kind, self.is_exact = kind, kind == "flat"
-        self._products = products
+        self._products, self._partition = products, partition
 
     def products(self, queries: Embeddings, keys: Embeddings, indices: np.ndarray, distance: bool) -> np.ndarray:
         """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
@@ -40,11 +53,11 @@ class FaissEngine(CandidateEngine):
 
     def search(self, request: SearchRequest) -> SearchResult:
         """The `keep` best of every row and of every column: one search in each direction."""
-        if request.beta is not None:
-            raise ValueError(f"engine={self.name!r} gives no partition sums (beta); use 'auto', 'native' or 'torch'")
         side1, side2, scoring = request.side1, request.side2, request.scoring
         forward = self._direction(side1, side2, scoring, request)
-        return SearchResult(forward, self._direction(side2, side1, scoring.swapped(), request))
+        backward = self._direction(side2, side1, scoring.swapped(), request)
+        logs = None if request.beta is None else self._partition(replace(request, step=_unseen))
+        return SearchResult(forward, backward, logs)
 
     def _direction(
         self, queries: Embeddings, keys: Embeddings, scoring: Scoring, request: SearchRequest
@@ -52,7 +65,7 @@ class FaissEngine(CandidateEngine):
         keep = min(request.keep, len(keys))
         # An offset of the key is one more dimension, at which every query is -1.
         has_offsets = bool(np.any(scoring.offset2))
-        search = self._searcher(_scaled(keys, scoring.scale2, scoring.offset2 if has_offsets else None))
+        search = self._searcher(_scaled(keys, scoring.scale2, scoring.offset2 if has_offsets else None), keep)
         indices = np.empty((len(queries), keep), dtype=np.int32)
         scores = np.empty((len(queries), keep), dtype=np.float32)
         for begin in range(0, len(queries), QUERIES_AT_ONCE):
@@ -63,13 +76,17 @@ class FaissEngine(CandidateEngine):
             request.step((span.stop - span.start) * len(keys) / 2)  # each direction is half of the work
         return RowCandidates(indices, np.where(indices >= 0, scores, -np.inf).astype(np.float32))
 
-    def _searcher(self, keys: np.ndarray) -> Search:
+    def _searcher(self, keys: np.ndarray, keep: int) -> Search:
         if self.kind != "flat":
             return _index(self.kind, keys).search
-        if num_gpus():
+        if num_gpus() and keep <= MOST_ON_A_GPU:
             logger.info("faiss searches on %d GPU(s)", num_gpus())
             return _GpuSearch(keys).search
         return lambda queries, k: faiss.knn(queries, keys, k, metric=faiss.METRIC_INNER_PRODUCT)
+
+
+def _unseen(count: float) -> None:
+    """Progress has been reported by the search."""
 
 
 def _scaled(side: Embeddings, scale: np.ndarray, extra: np.ndarray | None, span: slice = slice(None)) -> np.ndarray:

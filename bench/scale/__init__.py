@@ -1,0 +1,1 @@
+"""How time, memory and quality grow with the graphs."""

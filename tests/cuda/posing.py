@@ -1,0 +1,199 @@
+"""Two GPUs that torch believes in: tensors on the host that pose as tensors of "cuda:0" and "cuda:1".
+
+Every operation runs on the host, but as strictly as on a GPU: tensors of two devices do not mix, a tensor is exported
+only while its own device is the current one, and copies to the host are counted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from harness_build import run
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+NUM_DEVICES = 2
+HOST = torch.device("cpu")
+CUDA = 2  # DLPack's number of the kind of device
+
+
+class Gpus:
+    """What the posing devices know of themselves.
+
+    Attributes:
+        current: number of the current device.
+        streams: the stream of every device; torch's legacy default stream is 0.
+        copied: sizes of all arrays that were copied to the host.
+        exports: (device, stream) of all arrays that were handed to the kernels.
+    """
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.streams = [0] * NUM_DEVICES
+        self.copied: list[int] = []
+        self.exports: list[tuple[int, object]] = []
+
+    @contextmanager
+    def device(self, place: object) -> Iterator[None]:
+        """`torch.cuda.device`."""
+        index = place if isinstance(place, int) else torch.device(place).index  # type: ignore[call-overload]
+        before, self.current = self.current, self.current if index is None else index
+        try:
+            yield
+        finally:
+            self.current = before
+
+    def current_stream(self, place: object = None) -> SimpleNamespace:
+        """`torch.cuda.current_stream`."""
+        index = None if place is None else place if isinstance(place, int) else torch.device(place).index  # type: ignore[call-overload]
+        return SimpleNamespace(cuda_stream=self.streams[self.current if index is None else index])
+
+    def named(self, place: object) -> torch.device:
+        """A device with its number: "cuda" is the current one."""
+        device = torch.device(place)  # type: ignore[call-overload]
+        if device.type == "cuda" and device.index is None:
+            return torch.device("cuda", self.current)
+        return device
+
+
+GPUS = Gpus()
+
+
+class PosingTensor(torch.Tensor):
+    """A tensor on the host (`held`) that says it is on a GPU."""
+
+    held: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor, device: torch.device) -> PosingTensor:
+        shape, strides = held.shape, held.stride()
+        return torch.Tensor._make_wrapper_subclass(cls, shape, strides=strides, dtype=held.dtype, device=device)  # type: ignore[attr-defined,no-any-return]
+
+    def __init__(self, held: torch.Tensor, device: torch.device) -> None:
+        self.held = held
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        with PosingMode():
+            return function(*args, **(kwargs or {}))
+
+    def __repr__(self):
+        return f"{self.held!r} on {self.device}"
+
+    def tolist(self):
+        GPUS.copied.append(self.held.numel())
+        return self.held.tolist()
+
+    def numpy(self, *, force=False):
+        raise TypeError("can't convert a CUDA tensor to numpy; use .cpu() first")
+
+    def __array__(self, *arguments, **options):
+        raise TypeError("can't convert a CUDA tensor to numpy; use .cpu() first")
+
+    def data_ptr(self):
+        return self.held.data_ptr()
+
+    def __dlpack_device__(self):
+        return CUDA, self.device.index
+
+    def __dlpack__(self, *, stream=None):
+        if self.device.index != GPUS.current:
+            raise BufferError(f"can't export from device {self.device.index}: the current one is {GPUS.current}")
+        GPUS.exports.append((self.device.index, stream))
+        return self.held.__dlpack__()
+
+
+class PosingMode(TorchDispatchMode):
+    """Takes the host's tensors out of the posing ones, and puts what comes out on their device."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        places, alone = set(), []
+
+        def held(value):
+            if isinstance(value, PosingTensor):
+                places.add(value.device)
+                return value.held
+            if isinstance(value, torch.Tensor):
+                alone.append(value)
+            return value
+
+        kept_args, kept = tree_map(held, args), tree_map(held, dict(kwargs or {}))
+        wanted = GPUS.named(kept["device"]) if kept.get("device") is not None else None
+        copies = wanted is not None and function.overloadpacket in (torch.ops.aten._to_copy, torch.ops.aten.copy_)
+        if function.overloadpacket is torch.ops.aten.copy_:
+            return _copied(function, args, kept_args, kept)
+        if len(places) > 1 or (places and any(value.ndim for value in alone)):
+            found = sorted(map(str, places)) + ["cpu"] * bool(alone)
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found {', '.join(found)}: {function}"
+            )
+        if function.overloadpacket is torch.ops.aten._local_scalar_dense and places:
+            GPUS.copied.append(1)
+        if wanted is not None:
+            kept["device"] = HOST
+            if copies and places and wanted.type == "cpu":
+                GPUS.copied.append(args[0].numel())
+        place = wanted or next(iter(places), HOST)
+        out = function(*kept_args, **kept)
+        return out if place.type == "cpu" else _posing(out, place, args)
+
+
+def _copied(function, args, kept_args, kept):
+    """`to.copy_(from)`, across devices as well."""
+    if isinstance(args[1], PosingTensor) and not isinstance(args[0], PosingTensor):
+        GPUS.copied.append(args[1].numel())
+    function(*kept_args, **kept)
+    return args[0]
+
+
+def _posing(out, place, args):
+    """What an operation returns, on a device; an operation in place returns the tensor that it changed."""
+    known = {id(value.held): value for value in args if isinstance(value, PosingTensor)}
+
+    def wrapped(value):
+        if not isinstance(value, torch.Tensor) or isinstance(value, PosingTensor):
+            return value
+        return known[id(value)] if id(value) in known else PosingTensor(value, place)
+
+    return tree_map(wrapped, out)
+
+
+def build_guard(path: Path) -> None:
+    """Compile what a torch without CUDA lacks."""
+    folder = Path(torch.__file__).parent
+    source = Path(__file__).with_name("posing_guard.cpp")
+    run(["-std=c++20", "-shared", "-fPIC", f"-isystem{folder}/include", source, f"-L{folder}/lib", "-lc10", "-o", path])
+
+
+@contextmanager
+def posing_gpus(guard: Path) -> Iterator[Gpus]:
+    """While this lasts, torch has two GPUs."""
+    if torch.backends.cuda.is_built():
+        pytest.skip("this torch has CUDA of its own")
+    ctypes.CDLL(str(guard))
+    GPUS.__init__()  # type: ignore[misc]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "_lazy_init": lambda: None,
+            "is_available": lambda: True,
+            "device_count": lambda: NUM_DEVICES,
+            "current_device": lambda: GPUS.current,
+            "device": GPUS.device,
+            "current_stream": GPUS.current_stream,
+        }.items():
+            patch.setattr(torch.cuda, name, value)
+        before = torch._C._only_lift_cpu_tensors()
+        torch._C._set_only_lift_cpu_tensors(True)
+        try:
+            with PosingMode():
+                yield GPUS
+        finally:
+            torch._C._set_only_lift_cpu_tensors(before)
