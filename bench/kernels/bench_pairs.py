@@ -14,7 +14,7 @@ from stea_fast import _backends
 from stea_fast.refinement.joint import JointRefinement
 from stea_fast.refinement.prior import prior_of
 from stea_fast.refinement.problem import Execution, problem_of
-from stea_fast.refinement.shard import Part, Shard
+from stea_fast.refinement.shard import Part, Shard, Told
 from stea_fast.refinement.workplace import on_host
 
 ROUNDS = 7
@@ -44,14 +44,15 @@ def _shard(case: Case) -> Shard:
     states = joint.shards.map("state")
     begins = np.cumsum([0, *(len(state.columns) for state in states)])
     indptr = np.concatenate([[0], *(state.indptr[1:] + b for state, b in zip(states, begins, strict=False))])
-    shard.restore(type(states[0])(indptr, *(np.concatenate(parts) for parts in list(zip(*states, strict=True))[1:])))
+    columns = [np.concatenate(parts) for parts in list(zip(*states, strict=True))[1:-1]]
+    shard.restore(None, type(states[0])(indptr, *columns, ()))
     return shard
 
 
 def _propose(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """What matched neighbours propose in both directions."""
     joint, shard = _refined(case), _shard(case)
-    backward = shard.propose(joint.alignment, *joint.held.matched)
+    backward = shard.propose(Told(joint.alignment, *joint.held.matched))
     return shard.proposed, backward
 
 

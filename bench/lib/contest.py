@@ -19,6 +19,7 @@ import numpy as np
 
 import stea_fast as sf
 from stea_fast import encoders
+from stea_fast.types import Candidates, Ranking
 
 Work = Callable[[], dict[str, float]]  # what it found, to be compared between the sides
 K = 10
@@ -76,11 +77,11 @@ def propagated(given: Given) -> tuple[sf.Pair, sf.Candidates]:
     return pair, sf.topk(*encoder.embeddings(), k=K, csls=K)
 
 
-def joint(sweeps: int) -> dict[str, Any]:
+def joint(sweeps: int, **options: Any) -> dict[str, Any]:
     """The options of `refine` for so many joint sweeps."""
     if hasattr(sf, "Joint"):
-        return {"method": sf.Joint(sweeps=sweeps)}
-    return {"combine": "joint", "sweeps": sweeps}
+        return {"method": sf.Joint(sweeps=sweeps, **options)}
+    return {"combine": "joint", "sweeps": sweeps, **options}
 
 
 def refinement(**options: Any) -> Callable[[Given], Work]:
@@ -98,20 +99,34 @@ def refinement(**options: Any) -> Callable[[Given], Work]:
     return prepare
 
 
-def sweep(given: Given) -> Work:
+@cache
+def unguessed(given: Given) -> tuple[sf.Pair, sf.Candidates]:
+    """No candidates at all: what is found spreads from the seeds."""
+    pair = given.load()
+    sides = (np.full((kg.num_entities, K), -1, dtype=np.int32) for kg in (pair.kg1, pair.kg2))
+    forward, backward = (Ranking(indices, np.zeros(indices.shape, dtype=np.float32)) for indices in sides)
+    return pair, Candidates(forward, backward)
+
+
+def sweep(make: Callable[[Given], tuple[sf.Pair, sf.Candidates]], **options: Any) -> Callable[[Given], Work]:
     """A joint sweep: what six take longer than one, by the number made beyond it."""
-    pair, candidates = propagated(given)
 
-    def work() -> dict[str, float]:
-        spent, made = [], []
-        for count in (1, 6):
-            begin = perf_counter()
-            found = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, **joint(count))
-            spent.append(perf_counter() - begin)
-            made.append(found.sweeps)
-        return {"seconds": (spent[1] - spent[0]) / (made[1] - made[0])}
+    def prepare(given: Given) -> Work:
+        pair, candidates = make(given)
 
-    return work
+        def work() -> dict[str, float]:
+            spent, made = [], []
+            for count in (1, 6):
+                begin = perf_counter()
+                found = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, **joint(count, **options))
+                spent.append(perf_counter() - begin)
+                made.append(found.sweeps)
+            hit1 = sf.evaluate(found, pair.test).hit1
+            return {"seconds": (spent[1] - spent[0]) / (made[1] - made[0]), "hit1": hit1}
+
+        return work
+
+    return prepare
 
 
 def run_of(preset: str) -> Callable[[Given], Work]:
@@ -159,7 +174,9 @@ def epoch(name: str, **options: Any) -> Callable[[Given], Work]:
 CASES: dict[str, Callable[[Given], Work]] = {
     "topk-768": search(768), "topk-300": search(300), "topk-100": search(100), "topk-768-csls": search(768, csls=K),
     "topk-768-beta": search(768, beta=10.0), "embedding": embedding, "refine": refinement(),
-    "refine-joint": refinement(**joint(4)), "sweep": sweep,
+    "refine-joint": refinement(**joint(4)), "sweep": sweep(propagated),
+    # Evidence stands alone there, so it weighs more.
+    "sweep-structural": sweep(unguessed, evidence_weight=16.0),
     "epoch-dual_amn": epoch("dual_amn"), "epoch-dual_amn-8192": epoch("dual_amn", num_negatives=8192),
     "epoch-rrea": epoch("rrea"), "fast": run_of("fast"), "full": run_of("full"),
 }  # fmt: skip

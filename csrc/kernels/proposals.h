@@ -10,8 +10,9 @@
 // belief (n, n'), as in evidence.h.
 //
 // Hubs: facts (r, n) are followed in the order of the bit length of the number of edges behind them, then of
-// their position, until the next one would exceed the row's budget of edges. What is left out says little: a
-// neighbour that half the graph shares has almost no inverse functionality.
+// their position, until the next one would exceed the row's budget of edges, or eight have been followed and a fifth of
+// that budget has been walked. What is left out says little: a neighbour that half the graph shares has almost no
+// inverse functionality, and a counterpart that none of eight rarer ones leads to is not found by it.
 //
 // Parallel decomposition: a thread takes whole source rows; each row has one fixed order of summation.
 #pragma once
@@ -19,6 +20,9 @@
 #include "views.h"
 
 namespace stea {
+
+constexpr int64_t kFactsThatAreEnough = 8;
+constexpr int64_t kShareThatIsEnough = 5;  // of the budget, one in so many edges
 
 struct ProposalArgs {
     GraphView source;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 MIN_FACTOR = 1e-4
+# Proposals follow no more facts than these, once they have walked one in so many edges of their budget.
+ENOUGH_FACTS, ENOUGH_SHARE = 8, 5
 
 
 def minus_log(x: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from math import log
 
 import numpy as np
 
+from stea_fast._backends.factors import ENOUGH_FACTS, ENOUGH_SHARE
 from stea_fast._backends.numba_rows import factor, find_strength, kernel
 
 LEAST_PRODUCT = 1e-300
@@ -112,19 +113,27 @@ def proposals(
         fan_out = np.empty(end - begin, dtype=np.int64)
         largest = count_fan_out(indptr2, edges, begin, end, belief_indptr, belief_targets, fan_out)
         count = 0
-        left = budget
+        walked, facts, done = 0, 0, False
         low = 1  # facts with a fan-out in [low, 2·low): the same bit length
-        while low <= largest and left >= 0:
+        while low <= largest and not done:
             j = begin
-            while j < end and left >= 0:
+            while j < end and not done:
                 first, fan = j, fan_out[j - begin]
                 j += 1
                 if fan < low or fan >= 2 * low:
                     continue
                 while by_neighbour and j < end and edges[j, 0] == edges[first, 0]:
                     j += 1  # the facts about one neighbour have the same fan-out
-                within = min(j - first, left // fan)
-                left = left - within * fan if within == j - first else -1
+                within = 0
+                while (
+                    within < j - first
+                    and walked + fan <= budget
+                    and (facts < ENOUGH_FACTS or walked < budget // ENOUGH_SHARE)
+                ):
+                    within += 1
+                    facts += 1
+                    walked += fan
+                done = within < j - first
                 for b in range(belief_indptr[edges[first, 0]], belief_indptr[edges[first, 0] + 1]):
                     count = follow_belief(
                         edges, first, first + within, belief_targets[b], np.float64(belief_weights[b]), indptr2, edges2,

@@ -22,7 +22,7 @@ import numpy as np
 from stea_fast._backends import reference_pairs
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
-from stea_fast._backends.factors import minus_log
+from stea_fast._backends.factors import ENOUGH_FACTS, ENOUGH_SHARE, minus_log
 from stea_fast._backends.witnesses import by_neighbour
 from stea_fast._util.sparse import padded_rows
 from stea_fast.data.graph import KG
@@ -167,8 +167,9 @@ def proposals(
     """The k targets of every row for which its neighbours' beliefs speak most: int32 and float32 [rows, k].
 
     Facts are followed in the order of the bit length of the number of target edges behind them, then of their
-    position, until the next one would exceed the budget. Targets that are not open are never proposed, and rows that
-    are not open get no proposals. Ties go to the lower id.
+    position, until the next one would exceed the budget, or enough have been followed (`ENOUGH_FACTS`) over enough
+    edges (`budget // ENOUGH_SHARE`). Targets that are not open are never proposed, and rows that are not open get no
+    proposals. Ties go to the lower id.
     """
     indices = np.full((rows[1] - rows[0], k), -1, dtype=np.int32)
     values = np.zeros(indices.shape, dtype=np.float32)
@@ -179,7 +180,9 @@ def proposals(
         edges = source.edges_of(e).tolist()
         fan_out = [int(degrees[beliefs.row(n)[0]].sum()) for n, _ in edges]
         order = sorted((j for j in range(len(edges)) if fan_out[j]), key=lambda j: fan_out[j].bit_length())
-        within = np.cumsum([fan_out[j] for j in order]) <= budget
+        walked = np.cumsum([0] + [fan_out[j] for j in order])
+        enough = (walked[:-1] >= budget // ENOUGH_SHARE) & (np.arange(len(order)) >= ENOUGH_FACTS)
+        within = (walked[1:] <= budget) & ~enough
         facts = [edges[j] for j, ok in zip(order, within, strict=True) if ok]
         found: dict[int, float] = {}
         shares = _reached(target, facts, beliefs, strengths, forward=forward)

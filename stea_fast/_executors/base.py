@@ -1,7 +1,7 @@
 """What an executor offers: objects that are made once for every part of the work, and methods called on all of them.
 
-The parts are fixed by whoever divides the work, never by the number of workers, and results come back in their order: so
-what is computed of them is the same to the bit wherever the parts are.
+The parts are fixed by whoever divides the work, never by the number of workers, and results come back in their order:
+so what is computed of them is the same to the bit wherever the parts are.
 """
 
 from __future__ import annotations
@@ -60,13 +60,3 @@ class Executor(Protocol):
 
     def session(self, make: Make, parts: Sequence[Any], *common: Any) -> Session:
         """Make an object for every part: make(part, n_threads, *common), where `n_threads` are those of a worker."""
-
-
-def over_parts(executor: Executor, make: Make, parts: Sequence[Any], common: Sequence[Any], method: str) -> list[Any]:
-    """The results of one method of every part, which has no state: after a loss it is called again."""
-    with executor.session(make, parts, *common) as session:
-        while True:  # the session ends it: it replaces workers only so often
-            try:
-                return session.map(method)
-            except WorkersReplaced:
-                continue

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,15 @@ class Worker:
         threads = {"STEA_NUM_THREADS": count, "OMP_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stea_fast._executors.process_worker", count],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **threads, "PYTHONPATH": where}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **threads, "PYTHONPATH": where},
         )  # fmt: skip
 
     def send(self, line: str) -> None:
         """A request; that the worker is gone is noticed when its answer is read."""
         assert self.process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):
             print(line, file=self.process.stdin, flush=True)
-        except BrokenPipeError:
-            pass
 
     def end(self) -> None:
         """End it, whatever it does."""
@@ -207,8 +207,8 @@ def _write(value: Any, path: Path) -> None:
 
 def _full(folder: Path) -> ExecutorError:
     return ExecutorError(
-        f"there is no room for arrays in {folder.parent}: make room, or give ProcessExecutor a folder= on a larger disk. "
-        "The last checkpoint is whole: the same call continues from it"
+        f"there is no room for arrays in {folder.parent}: make room, or give ProcessExecutor a folder= on a larger "
+        "disk. The last checkpoint is whole: the same call continues from it"
     )
 
 

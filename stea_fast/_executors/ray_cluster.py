@@ -1,4 +1,4 @@
-"""The executor of a Ray cluster: workers are actors, and what all of them read is in the object store once a machine."""
+"""The executor of a Ray cluster: workers are actors, and what all of them read is in the store of a machine once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import socket
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from stea_fast._executors.base import ExecutorError, Make
@@ -22,8 +23,8 @@ logger = logging.getLogger("stea_fast")
 class RayExecutor:
     """Run heavy work on a Ray cluster, one machine or many.
 
-    Results are those of one process, to the bit, however many workers there are. A worker or machine that is lost in the
-    middle of a sweep is replaced, and the sweep begins anew.
+    Results are those of one process, to the bit, however many workers there are. A worker or machine that is lost in
+    the middle of a sweep is replaced, and the sweep begins anew.
 
     Args:
         address: "auto" for the cluster that this machine belongs to, "host:port" of the head of another one, or "local"
@@ -115,10 +116,8 @@ class RayExecutor:
             return kept[1]
         reference = self.ray.put(value)
         key = id(value)
-        try:
+        with suppress(TypeError):  # numbers, tuples and None cannot be watched
             self.stored[key] = weakref.ref(value, lambda _: self.stored.pop(key, None)), reference
-        except TypeError:  # numbers, tuples, None
-            pass
         return reference
 
     def ask(self, worker: Any, request: str, *arguments: Any) -> Any:

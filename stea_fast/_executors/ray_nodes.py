@@ -49,7 +49,7 @@ def check_version(address: str, version: str) -> None:
     found = f"stea-fast {version}" if version else "no stea-fast"
     raise ExecutorError(
         f"the machine {address} of the cluster has {found}, but this process has {__version__}: run "
-        f"`pip install 'stea-fast[ray]=={__version__}'` there, for Python {platform.python_version()}, with which its Ray runs"
+        f"`pip install 'stea-fast[ray]=={__version__}'` there, in the Python {platform.python_version()} of its Ray"
     )
 
 

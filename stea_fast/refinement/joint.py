@@ -34,7 +34,7 @@ from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.prior import Prior, prior_of
 from stea_fast.refinement.problem import Outcome, Problem
 from stea_fast.refinement.relations import contained
-from stea_fast.refinement.shard import MAX_BELIEFS_PER_ENTITY, Matched, Shard, State, Task, parts_of, ranking
+from stea_fast.refinement.shard import MAX_BELIEFS_PER_ENTITY, Matched, Shard, State, Task, Told, parts_of, ranking
 from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 from stea_fast.refinement.workplace import Workplace, on_host
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
@@ -69,11 +69,13 @@ class Held(NamedTuple):
     Attributes:
         soft: the beliefs of the entities of both graphs.
         matched: the beliefs of either side in what is matched, with the probabilities.
+        told: what the shards were told to propose by in that sweep; None before the first.
         states: those of all shards; None where no shard can be lost.
     """
 
     soft: tuple[Beliefs, Beliefs]
     matched: tuple[Beliefs, Beliefs]
+    told: Told | None
     states: list[State] | None
 
 
@@ -113,7 +115,7 @@ class JointRefinement:
 
     def _start(self) -> float:
         # Not balanced: what the encoder's short lists leave out would be forced upon the rest.
-        return self._judged(self.shards.map("begin"), balance=0, damping=0.0)
+        return self._judged(self.shards.map("begin"), None, balance=0, damping=0.0)
 
     def run(self, sweeps: int) -> None:
         """Sweep until the matched pairs settle, at most this many times."""
@@ -128,12 +130,12 @@ class JointRefinement:
         soft1, soft2 = map(self.around.beliefs, (0, 1), self.held.soft)
         self.alignment = self._relations(soft1, soft2)
         self.beliefs = soft1
-        proposed = None
+        proposed = told = None
         if self.method.proposals:
-            matched = map(self.around.beliefs, (0, 1), self.held.matched)
-            proposed = np.concatenate(self.shards.map("propose", self.alignment, *matched))
+            told = Told(self.alignment, *map(self.around.beliefs, (0, 1), self.held.matched))
+            proposed = np.concatenate(self.shards.map("propose", told))
         sums = self.shards.map("weigh", self.alignment, soft1, proposed)
-        return self._judged(sums, self.method.balance, self.method.damping)
+        return self._judged(sums, told, self.method.balance, self.method.damping)
 
     def _relations(self, soft1: Beliefs, soft2: Beliefs) -> RelationAlignment:
         """The relation alignment of a sweep; in the first ones with what relations have in common at seeds."""
@@ -151,7 +153,9 @@ class JointRefinement:
         """What the relations of both graphs have in common at seeds, and attributes at values."""
         return self.around.affinity(affinity_at_seeds(*self.around.graphs, self.problem.seeds))
 
-    def _judged(self, sums: list[tuple[np.ndarray, np.ndarray]], balance: int, damping: float) -> float:
+    def _judged(
+        self, sums: list[tuple[np.ndarray, np.ndarray]], told: Told | None, balance: int, damping: float
+    ) -> float:
         """Probabilities from the column sums of T and of β·s; returns the share of matched pairs that are new."""
         whole, listed = (columns.log_sum(parts) for parts in zip(*sums, strict=True))
         whole, tails = columns.wholes_and_tails(whole, listed, self.prior.log_partition[1])
@@ -164,7 +168,7 @@ class JointRefinement:
         states = self.shards.map("state") if self.executor.can_lose_workers else None
         count = sum(len(part.rows) for part in matched)
         old = sum(part.old for part in matched)
-        self.held = Held((_stacked(soft), self._of_columns(best)), self._matched(matched), states)
+        self.held = Held((_stacked(soft), self._of_columns(best)), self._matched(matched), told, states)
         return 1.0 - old / max(count, 1)
 
     def _of_columns(self, parts: tuple[columns.ColumnPairs, ...]) -> Beliefs:
@@ -191,21 +195,16 @@ class JointRefinement:
 
     def _reliably(self, step: Callable[[], Result]) -> Result:
         """A step in which all shards take part; if workers are lost, from the end of the sweep before once more."""
-        while True:
-            try:
-                return step()
-            except WorkersReplaced as lost:
-                logger.warning("%s; the sweep begins anew", lost)
-                if hasattr(self, "held"):
-                    self._restore()
+        try:
+            return step()
+        except WorkersReplaced as lost:  # the session counts the losses, and puts an end to them
+            logger.warning("%s; the sweep begins anew", lost)
+        if hasattr(self, "held"):
+            self._reliably(self._restore)
+        return self._reliably(step)
 
     def _restore(self) -> None:
-        while True:
-            try:
-                self.shards.map("restore", each=self.held.states)
-                return
-            except WorkersReplaced:
-                continue
+        self.shards.map("restore", self.held.told, each=self.held.states)
 
 
 def _stacked(parts: tuple[Beliefs, ...]) -> Beliefs:

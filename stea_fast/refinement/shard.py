@@ -22,6 +22,7 @@ from stea_fast.refinement.columns import ColumnPairs, wholes_and_tails
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.pair_set import PairSet, from_keys
 from stea_fast.refinement.prior import Prior
+from stea_fast.refinement.proposing import Proposer
 from stea_fast.refinement.surroundings import Surroundings
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
@@ -30,7 +31,6 @@ MOST_SHARDS = 32  # each has a number for every column
 MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still open
 MIN_BELIEF = 0.01
 MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
-MAX_EDGES_PER_PROPOSAL = 5_000  # that the proposals of one entity may walk; 20,000 find nothing better
 
 _STRENGTHS: WeakKeyDictionary[RelationAlignment, Any] = WeakKeyDictionary()  # the shards of a process share a table
 
@@ -78,6 +78,15 @@ class State(NamedTuple):
     matched: np.ndarray
     evidence: np.ndarray
     support: np.ndarray
+    proposed: tuple[tuple[np.ndarray, ...], ...]
+
+
+class Told(NamedTuple):
+    """What the shards of a sweep propose by: the relations, and what either side is matched with; values included."""
+
+    alignment: RelationAlignment
+    matched1: Beliefs
+    matched2: Beliefs
 
 
 class Matched(NamedTuple):
@@ -118,6 +127,8 @@ class Shard:
         self.rows = min(part.sources[0], n1), min(part.sources[1], n1)
         self.targets = min(part.targets[0], n2), min(part.targets[1], n2)
         self.open_rows = task.open[0][slice(*self.rows)]
+        ranges = self.rows, self.targets
+        self.proposers = [Proposer(self.around, side, rows, task.open) for side, rows in enumerate(ranges)]
         self.candidates = self._candidates()
 
     def _candidates(self) -> PairSet:
@@ -150,22 +161,19 @@ class Shard:
             self.kernels.relation_counts(kg2, kg1, soft2, rows=self.part.targets, **options),
         )
 
-    def propose(self, alignment: RelationAlignment, believed1: Beliefs, believed2: Beliefs) -> np.ndarray:
+    def propose(self, told: Told) -> np.ndarray:
         """Let matched neighbours propose pairs for its rows; returns int32 [targets, k], those of its targets."""
-        kg1, kg2 = self.around.graphs
-        common: dict[str, Any] = {
+        options = {
             "k": self.method.proposals,
-            "budget": MAX_EDGES_PER_PROPOSAL,
+            "least": self.method.least_proposal,
             "n_threads": self.n_threads,
             "witnesses": self.method.witnesses,
         }
+        alignment, *matched = told
         strengths = self._strengths(alignment)
-        open1, open2 = map(self.around.open, (0, 1), self.task.open)
-        self.proposed, _ = self.kernels.proposals(
-            kg1, kg2, believed1, strengths, open1, open2, forward=True, rows=self.rows, **common
-        )
-        backward, _ = self.kernels.proposals(
-            kg2, kg1, believed2, strengths, open2, open1, forward=False, rows=self.targets, **common
+        self.proposed, backward = (
+            proposer.propose(self.kernels, held, alignment, strengths, **options)
+            for proposer, held in zip(self.proposers, matched, strict=True)
         )
         return backward
 
@@ -257,11 +265,17 @@ class Shard:
         """What it would take to go on elsewhere after a sweep."""
         pairs = self.pairs
         carried = self.probs, self.matched, self.evidence, self.support
-        return State(pairs.indptr, pairs.columns, pairs.scores, *carried)
+        proposed = tuple(proposer.state() for proposer in self.proposers)
+        return State(pairs.indptr, pairs.columns, pairs.scores, *carried, proposed)
 
-    def restore(self, state: State) -> None:
-        """Go on from what another shard of the same rows had."""
-        indptr, columns, scores, self.probs, self.matched, self.evidence, self.support = state
+    def restore(self, told: Told | None, state: State) -> None:
+        """Go on from what another shard of the same rows had, which was told this in the sweep before."""
+        indptr, columns, scores, self.probs, self.matched, self.evidence, self.support, proposed = state
+        ranges = self.rows, self.targets
+        self.proposers = [Proposer(self.around, side, rows, self.task.open) for side, rows in enumerate(ranges)]
+        if told is not None:
+            for proposer, own, matched in zip(self.proposers, proposed, told[1:], strict=True):
+                proposer.restore(own, matched, told.alignment)
         self._use(self.candidates.like(indptr, columns, scores))
 
     def _set_pairs(self, pairs: PairSet) -> None:

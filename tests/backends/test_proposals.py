@@ -118,3 +118,23 @@ def test_hubs_that_cannot_change_the_best_are_not_walked_and_nothing_is_lost(see
     found, expected = (propose(module, problem, masks, **options) for module in (native, _backends.resolve("numba")))
     assert np.array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["reference", *FAST])
+@pytest.mark.parametrize("witnesses", WITNESSES)
+def test_eight_facts_over_a_fifth_of_the_budget_are_enough(backend, witnesses):
+    """Entity 0 has ten neighbours; what the i-th leads to is target i, and hub edges that lead nowhere make it long."""
+    width = 10
+    leaves = width + 1 + np.arange(width * 10).reshape(width, 10)
+    triples = [[0, 0, n + 1] for n in range(width)] + [[int(x), 1, n + 1] for n in range(width) for x in leaves[n]]
+    kg = KG(triples)
+    known = np.arange(1, width + 1)
+    beliefs = from_pairs(known, known, np.full(width, 0.5), kg.num_entities)
+    alike = np.eye(4, dtype=np.float32)
+    alike[0, 1] = alike[2, 3] = 0.5  # what leads to a neighbour by relation 0 speaks for what does so by relation 1
+    problem = kg, kg, None, beliefs, RelationAlignment(alike, alike.T)
+    masks = np.ones(kg.num_entities, dtype=bool), np.arange(kg.num_entities) > width
+    options = {"k": 200, "rows": (0, 1), "witnesses": witnesses}
+    for budget, facts in ((11 * width - 1, 8), (11 * width, 8), (11 * 8 * 5, 8), (11 * 9 * 5, 9), (11 * 5, 5)):
+        (found,), _ = propose(_backends.resolve(backend), problem, masks, budget=budget, **options)
+        assert np.array_equal(np.unique(found[found >= 0]), np.sort(leaves[:facts].ravel()))

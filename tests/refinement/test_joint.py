@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def test_tensors_in_tensors_out(pair):
 
 def test_graphs_on_a_device_do_not_change_the_method(pair):
     moved = copy.copy(pair.kg1)
-    moved._set("device_graph", object())
+    moved._set("device_graph", SimpleNamespace(indptr=SimpleNamespace(device="elsewhere")))
     for kg1 in (moved, pair.kg1):
         step = sf.Refiner(kg1, pair.kg2, pair.train)
         assert step.plan == sf.Schedule()

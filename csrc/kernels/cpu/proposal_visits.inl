@@ -183,7 +183,8 @@ static void plan_neighbor(const ProposalArgs& args, ProposalScratch& scratch, co
 // other: the order keeps them together, and only the budget can part them.
 static void plan_visits(const ProposalArgs& args, ProposalScratch& scratch, const Edge* edges, int64_t degree) {
     const bool by_neighbor = args.witnesses == Witnesses::kNeighbor;
-    int64_t budget = args.budget;
+    const int64_t enough = args.budget / kShareThatIsEnough;
+    int64_t walked = 0, facts = 0;
     for (uint64_t lengths = count_fan_out(args, scratch, edges, degree); lengths != 0; lengths &= lengths - 1) {
         const int length = __builtin_ctzll(lengths);
         for (int64_t j = 0, next = 0; j < degree; j = next) {
@@ -191,10 +192,14 @@ static void plan_visits(const ProposalArgs& args, ProposalScratch& scratch, cons
             const int64_t fan_out = scratch.fan_out.data[j];
             if (bit_length(fan_out) != length) continue;
             while (by_neighbor && next < degree && edges[next].neighbor == edges[j].neighbor) ++next;
-            const int64_t within = budget / fan_out < next - j ? budget / fan_out : next - j;
-            if (within > 0) plan_neighbor(args, scratch, edges + j, edges + j + within);
-            if (within < next - j) return;
-            budget -= within * fan_out;
+            const int64_t first = facts;
+            while (facts - first < next - j && fan_out <= args.budget - walked &&
+                   (facts < kFactsThatAreEnough || walked < enough)) {
+                walked += fan_out;
+                ++facts;
+            }
+            if (facts > first) plan_neighbor(args, scratch, edges + j, edges + j + (facts - first));
+            if (facts - first < next - j) return;
         }
     }
 }
