@@ -163,7 +163,7 @@ class Shard:
 
     def propose(self, told: Told) -> np.ndarray:
         """Let matched neighbours propose pairs for its rows; returns int32 [targets, k], those of its targets."""
-        options = {
+        options: dict[str, Any] = {
             "k": self.method.proposals,
             "least": self.method.least_proposal,
             "n_threads": self.n_threads,
