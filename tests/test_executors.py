@@ -80,6 +80,12 @@ class Part:
 class ExecutorContract:
     """What every executor does; subclasses offer `executor(workers)`."""
 
+    @staticmethod
+    def marker(monkeypatch, tmp_path):
+        """A file by which workers know that one of them has died; its name is in their environment."""
+        monkeypatch.setenv("STEA_TEST_DEATH", str(tmp_path / "died"))
+        return tmp_path / "died"
+
     @pytest.mark.parametrize("workers", [1, 2, 3])
     def test_refining_gives_the_bits_of_threads(self, pair, workers):
         with self.executor(workers) as executor:
@@ -122,11 +128,11 @@ class ExecutorContract:
                 session.map("die_always")
 
     def test_a_worker_that_dies_in_a_sweep_changes_no_bit(self, pair, monkeypatch, tmp_path):
-        monkeypatch.setenv("STEA_TEST_DEATH", str(tmp_path / "died"))
+        marker = self.marker(monkeypatch, tmp_path)
         monkeypatch.setattr("stea_fast.refinement.joint.Shard", MortalShard)
         with self.executor(2) as executor:
             found = refined(pair, executor)
-        assert (tmp_path / "died").exists()
+        assert marker.exists()
         monkeypatch.undo()
         monkeypatch.setattr("stea_fast.refinement.shard.EDGES_PER_SHARD", 700)
         assert_same_bits(found, refined(pair))
@@ -205,3 +211,12 @@ def test_shards_change_hardly_anything(pair, monkeypatch):
     one = refined(pair)
     assert (several.forward.indices[:, 0] == one.forward.indices[:, 0]).mean() > 0.99
     np.testing.assert_allclose(np.sort(several.forward.probs, axis=1), np.sort(one.forward.probs, axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize("preset", ["structural", "fast"])
+def test_self_training_gives_the_bits_of_threads(pair, preset):
+    with sf.ProcessExecutor(2) as executor:
+        found = sf.SelfTraining(pair, preset=preset, rounds=0, executor=executor).run()
+    expected = sf.SelfTraining(pair, preset=preset, rounds=0).run()
+    assert found.pairs.tobytes() == expected.pairs.tobytes() and len(found.pairs)
+    assert_same_bits(found.refinement, expected.refinement)

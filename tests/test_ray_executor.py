@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from test_executors import ExecutorContract, assert_same_bits, refined
@@ -22,8 +24,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("PYTHONPATH", ":".join(path or "." for path in sys.path))  # machines import what tests do
-        patch.setenv("RAY_DEDUP_LOGS", "0")
-        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("STEA_TEST_DEATH", str(tmp_path_factory.mktemp("death") / "died"))  # before workers start
         yield
 
 
@@ -39,7 +40,8 @@ def small_shards(monkeypatch):
 
 class TestRay(ExecutorContract):
     @pytest.fixture(scope="class", autouse=True)
-    def cluster(self, home):
+    @staticmethod
+    def cluster(home):
         ray.init(num_cpus=3, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
         yield
         ray.shutdown()
@@ -48,6 +50,10 @@ class TestRay(ExecutorContract):
     def executor(workers):
         return sf.RayExecutor(workers=workers)
 
+    @staticmethod
+    def marker(monkeypatch, tmp_path):
+        return Path(os.environ["STEA_TEST_DEATH"])
+
     def test_more_workers_than_cpus_are_refused(self):
         with pytest.raises(ExecutorError, match="3 CPUs, too few for 9 workers"):
             sf.RayExecutor(workers=9)
@@ -55,10 +61,10 @@ class TestRay(ExecutorContract):
     def test_what_is_given_again_is_stored_once(self, pair):
         with sf.RayExecutor(workers=1) as executor:
             refined(pair, executor)
-            first = {id(pair.kg1), id(pair.kg2)} & set(executor.stored)
-            references = [executor.stored[key][1] for key in sorted(first)]
+            first = {id(pair.kg1), id(pair.kg2)} & set(executor._crew.stored)
+            references = [executor._crew.stored[key][1] for key in sorted(first)]
             refined(pair, executor)
-            assert len(first) == 2 and [executor.stored[key][1] for key in sorted(first)] == references
+            assert len(first) == 2 and [executor._crew.stored[key][1] for key in sorted(first)] == references
 
     def test_other_versions_are_refused(self, monkeypatch):
         monkeypatch.setattr(ray_nodes, "__version__", "99.0")

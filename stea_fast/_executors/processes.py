@@ -61,57 +61,19 @@ class Worker:
         self.process.communicate()
 
 
-class ProcessExecutor:
-    """Run heavy work in worker processes on this machine.
+class ProcessCrew:
+    """The worker processes of an executor, started when they are needed."""
 
-    Results are those of one process, to the bit. On one machine threads are as fast and need less memory; processes are
-    for what threads cannot share, and to try out on one machine what a cluster does.
-
-    Args:
-        workers: The number of processes; the default, None, starts one for every `threads` CPUs.
-        threads: The number of threads of every process.
-        folder: Where arrays lie that processes share; the default, None, takes the memory of `/dev/shm` if there is
-            room, and a folder for temporary files otherwise.
-
-    Raises:
-        ValueError: A number is not positive.
-        TypeError: A number is not whole.
-
-    Example:
-        >>> import stea_fast as sf
-        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
-        >>> here = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train)
-        >>> with sf.ProcessExecutor(workers=2) as executor:
-        ...     there = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, executor=executor)
-        >>> bool((here.forward.probs == there.forward.probs).all())
-        True
-    """
-
-    can_lose_workers = True
-
-    def __init__(self, workers: int | None = None, *, threads: int = 1, folder: str | Path | None = None) -> None:
-        self.threads = validate.count(threads, "threads", minimum=1, maximum=1024)
-        usual = max(1, thread_count(None) // self.threads)
-        self.count = usual if workers is None else validate.count(workers, "workers", minimum=1, maximum=1024)
+    def __init__(self, count: int, threads: int, folder: str | Path | None) -> None:
+        self.count, self.threads = count, threads
         self.folder = Path(tempfile.mkdtemp(prefix="stea-fast-", dir=_place(folder)))
         self.names = itertools.count()
         self.crew: list[Worker] = []
         self._ended = weakref.finalize(self, _end, self.crew, self.folder)
 
-    def __enter__(self) -> ProcessExecutor:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """End the processes, and remove their files."""
         self._ended()
-
-    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
-        """See `Executor`."""
-        self.workers()
-        return CrewSession(self, make, parts, common)
 
     def workers(self) -> list[Worker]:
         """As many as there should be."""
@@ -163,6 +125,68 @@ class ProcessExecutor:
         """End all workers: they may be in the middle of what nobody waits for."""
         while self.crew:
             self.crew.pop().end()
+
+
+class ProcessExecutor:
+    """Run heavy work in worker processes on this machine.
+
+    Results are those of one process, to the bit. On one machine threads are as fast and need less memory; processes are
+    for what threads cannot share, and to try out on one machine what a cluster does.
+
+    Args:
+        workers: The number of processes; the default, None, starts one for every `threads` CPUs.
+        threads: The number of threads of every process.
+        folder: Where arrays lie that processes share; the default, None, takes the memory of `/dev/shm` if there is
+            room, and a folder for temporary files otherwise.
+
+    Raises:
+        ValueError: A number is not positive.
+        TypeError: A number is not whole.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> pair = sf.synthetic_pair(num_entities=200, seed=0)
+        >>> here = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train)
+        >>> with sf.ProcessExecutor(workers=2) as executor:
+        ...     there = sf.refine(sf.demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, executor=executor)
+        >>> bool((here.forward.probs == there.forward.probs).all())
+        True
+    """
+
+    can_lose_workers = True
+
+    def __init__(self, workers: int | None = None, *, threads: int = 1, folder: str | Path | None = None) -> None:
+        validate.count(threads, "threads", minimum=1, maximum=1024)
+        usual = max(1, thread_count(None) // threads)
+        count = usual if workers is None else validate.count(workers, "workers", minimum=1, maximum=1024)
+        self._crew = ProcessCrew(count, threads, folder)
+
+    def __enter__(self) -> ProcessExecutor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes, and remove their files."""
+        self._crew.close()
+
+    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
+        """Make an object for every part of some work, which the workers hold.
+
+        Args:
+            make: A function of a module, called with a part, the number of threads, and `common`.
+            parts: What distinguishes the objects.
+            common: Arguments that all of them share.
+
+        Returns:
+            A session, whose `map` calls a method of all objects.
+
+        Raises:
+            ExecutorError: The workers cannot be used; the message says why.
+        """
+        self._crew.workers()
+        return CrewSession(self._crew, make, parts, common)
 
 
 def _answer(worker: Worker, path: Path) -> Any:

@@ -20,68 +20,18 @@ SECONDS_TO_START = 60.0
 logger = logging.getLogger("stea_fast")
 
 
-class RayExecutor:
-    """Run heavy work on a Ray cluster, one machine or many.
+class RayCrew:
+    """The actors of an executor, started when they are needed."""
 
-    Results are those of one process, to the bit, however many workers there are. A worker or machine that is lost in
-    the middle of a sweep is replaced, and the sweep begins anew.
-
-    Args:
-        address: "auto" for the cluster that this machine belongs to, "host:port" of the head of another one, or "local"
-            to start Ray on this machine alone. If this process is connected to Ray already, that cluster is used.
-        workers: The number of workers; the default, None, takes as many as the cluster has CPUs for.
-        threads: The number of threads, and CPUs, of every worker.
-
-    Raises:
-        ModuleNotFoundError: Ray is not installed; the message says how to install it.
-        ExecutorError: Nobody answers at the address, or a machine of the cluster has no stea-fast or another version.
-        ValueError: A number is not positive.
-        TypeError: An argument is of the wrong type.
-
-    Example:
-        >>> import stea_fast as sf
-        >>> try:
-        ...     sf.RayExecutor("127.0.0.1:1")
-        ... except Exception as error:
-        ...     print(type(error).__name__)
-        ExecutorError
-    """
-
-    can_lose_workers = True
-
-    def __init__(self, address: str = "auto", *, workers: int | None = None, threads: int = 1) -> None:
-        self.threads = validate.count(threads, "threads", minimum=1, maximum=1024)
-        if not isinstance(address, str):
-            raise TypeError(f"address must be 'auto', 'local' or 'host:port', got {type(address).__name__}")
-        if workers is not None:
-            validate.count(workers, "workers", minimum=1, maximum=10_000)
-        self.ray = _imported()
-        own = _connect(self.ray, address)
-        check_nodes(self.ray)
-        cpus = int(self.ray.cluster_resources().get("CPU", 1)) // self.threads
-        self.count = max(1, cpus) if workers is None else workers
-        if workers is not None and workers > max(cpus, 1):
-            raise ExecutorError(
-                f"the cluster has {cpus * self.threads} CPUs, too few for {workers} workers of {self.threads} threads: "
-                "add machines by `ray start --address=...`, or ask for fewer"
-            )
+    def __init__(self, ray: Any, count: int, threads: int, own: bool) -> None:
+        self.ray, self.count, self.threads = ray, count, threads
         self.crew: list[Any] = []
         self.stored: dict[int, tuple[Any, Any]] = {}
         self._ended = weakref.finalize(self, _end, self.ray, self.crew, self.stored, own)
 
-    def __enter__(self) -> RayExecutor:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """End the workers; Ray itself only if this executor started it."""
         self._ended()
-
-    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
-        """See `Executor`. What was given to an earlier session is not stored again."""
-        return CrewSession(self, make, parts, common)
 
     def workers(self) -> list[Any]:
         """As many as there should be or, where the cluster has become smaller, as many as there can be."""
@@ -156,6 +106,80 @@ class RayExecutor:
         """End all workers: they may be in the middle of what nobody waits for."""
         for worker in list(self.crew):
             self.discard(worker)
+
+
+class RayExecutor:
+    """Run heavy work on a Ray cluster, one machine or many.
+
+    Results are those of one process, to the bit, however many workers there are. A worker or machine that is lost in
+    the middle of a sweep is replaced, and the sweep begins anew.
+
+    Args:
+        address: "auto" for the cluster that this machine belongs to, "host:port" of the head of another one, or "local"
+            to start Ray on this machine alone. If this process is connected to Ray already, that cluster is used.
+        workers: The number of workers; the default, None, takes as many as the cluster has CPUs for.
+        threads: The number of threads, and CPUs, of every worker.
+
+    Raises:
+        ModuleNotFoundError: Ray is not installed; the message says how to install it.
+        ExecutorError: Nobody answers at the address, or a machine of the cluster has no stea-fast or another version.
+        ValueError: A number is not positive.
+        TypeError: An argument is of the wrong type.
+
+    Example:
+        >>> import stea_fast as sf
+        >>> try:
+        ...     sf.RayExecutor("127.0.0.1:1")
+        ... except Exception as error:
+        ...     print(type(error).__name__)
+        ExecutorError
+    """
+
+    can_lose_workers = True
+
+    def __init__(self, address: str = "auto", *, workers: int | None = None, threads: int = 1) -> None:
+        threads = validate.count(threads, "threads", minimum=1, maximum=1024)
+        if not isinstance(address, str):
+            raise TypeError(f"address must be 'auto', 'local' or 'host:port', got {type(address).__name__}")
+        if workers is not None:
+            validate.count(workers, "workers", minimum=1, maximum=10_000)
+        ray = _imported()
+        own = _connect(ray, address)
+        check_nodes(ray)
+        cpus = int(ray.cluster_resources().get("CPU", 1)) // threads
+        count = max(1, cpus) if workers is None else workers
+        if workers is not None and workers > max(cpus, 1):
+            raise ExecutorError(
+                f"the cluster has {cpus * threads} CPUs, too few for {workers} workers of {threads} threads: "
+                "add machines by `ray start --address=...`, or ask for fewer"
+            )
+        self._crew = RayCrew(ray, count, threads, own)
+
+    def __enter__(self) -> RayExecutor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers; Ray itself only if this executor started it."""
+        self._crew.close()
+
+    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
+        """Make an object for every part of some work, which the workers hold.
+
+        Args:
+            make: A function of a module, called with a part, the number of threads, and `common`.
+            parts: What distinguishes the objects.
+            common: Arguments that all of them share.
+
+        Returns:
+            A session, whose `map` calls a method of all objects.
+
+        Raises:
+            ExecutorError: The workers cannot be used; the message says why.
+        """
+        return CrewSession(self._crew, make, parts, common)
 
 
 class _explained:  # noqa: N801 - a context manager
