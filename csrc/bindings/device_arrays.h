@@ -92,7 +92,7 @@ class DeviceArrays {
         constexpr int kCuda = 2;
         constexpr uintptr_t kLegacyDefault = 1;  // DLPack's number of stream 0
         try {
-            if (dlpack_device_type() != kCuda) return array.attr("__dlpack__")();
+            if (dlpack_device_type() != kCuda) return array.attr("__dlpack__")();  // host memory has no streams
             return array.attr("__dlpack__")(py::arg("stream") = stream_ == 0 ? kLegacyDefault : stream_);
         } catch (py::error_already_set& error) {
             throw std::invalid_argument(name + " cannot be read: " + error.what());

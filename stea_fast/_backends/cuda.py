@@ -23,6 +23,7 @@ except ModuleNotFoundError:
     raise BackendUnavailable("not part of this build (STEA_CUDA=off, or there was no CUDA toolkit)") from None
 
 DLPACK_CUDA = 2
+LEAST_CAPABILITY = 75  # of the devices that the kernels are compiled for; see build_cuda.py
 
 
 def describe() -> str:
@@ -36,7 +37,12 @@ def describe() -> str:
         raise BackendUnavailable("built, but torch is not installed, which holds the arrays") from None
     if device_kind() == "cuda" and not torch.cuda.is_available():
         raise BackendUnavailable(f"built, but this torch ({torch.__version__}) does not see the CUDA device")
-    return f"{_cuda.device_name(0)}{f' and {count - 1} more' if count > 1 else ''}"
+    devices = [_cuda.device_properties(number) for number in range(count)]
+    too_old = [f"{name} ({number // 10}.{number % 10})" for name, number in devices if number < LEAST_CAPABILITY]
+    if too_old:
+        raise BackendUnavailable(f"built for compute capability 7.5 and later, but there is {', '.join(too_old)}")
+    others = f" and {count - 1} more" if count > 1 else ""
+    return f"{devices[0][0]} (sm_{devices[0][1]}){others}; CUDA kernels compiled beforehand"
 
 
 def device_kind() -> str:
@@ -67,57 +73,67 @@ class Kernels:
         self.torch = torch
         self.device = torch.device(device)
 
-    def _stream(self) -> int:
-        return int(self.torch.cuda.current_stream(self.device).cuda_stream) if self.device.type == "cuda" else 0
+    def _call(self, kernel: Any, *arguments: Any) -> None:
+        """Enqueue a kernel on torch's current stream of the device, which is current meanwhile: tensors are exported
+        from the current device only, and no other device gets a context."""
+        if self.device.type != "cuda":
+            return kernel(*arguments, 0)
+        with self.torch.cuda.device(self.device):
+            kernel(*arguments, int(self.torch.cuda.current_stream(self.device).cuda_stream))
+        return None
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
-        return self.torch.empty(shape, dtype=dtype, device=self.device)
+        """From torch's allocator, which gives the memory back in the order of the stream."""
+        try:
+            return self.torch.empty(shape, dtype=dtype, device=self.device)
+        except self.torch.OutOfMemoryError as error:
+            needed = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            raise MemoryError(
+                f"{needed:,} bytes are needed on {self.device} for shape {tuple(shape)}: {error}"
+            ) from None
 
     def _zeros(self, size: int, dtype: Any) -> Any:
-        return self.torch.zeros(size, dtype=dtype, device=self.device)
+        return self._empty((size,), dtype).zero_()
 
     def evidence(
         self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any,
         *, rows: tuple[int, int], witnesses: str = "statement",
     ) -> Any:  # fmt: skip
-        """L(e, e') for the candidates of a range of rows: float32 [rows, k].
+        """L(e, e') for the candidates of a range of rows: float32, laid out as the candidates.
 
         Args:
             source, target: `DeviceGraph`.
-            candidates: int32 [rows, k], -1 = none.
+            candidates: int32 [rows, k], -1 = none; or (indptr, columns), int64 [rows + 1] and int32 [pairs].
             beliefs: `DeviceBeliefs` of all source entities.
             strengths: `Strengths.forward` or `.backward`, as seen from the source graph.
             rows: begin and end of the range.
             witnesses: "statement" or "neighbour", as in `reference.py`.
         """
         given = source, target, candidates, beliefs, strengths
-        return self._evidence(*given, rows=rows, strongest=by_neighbour(witnesses), count=None)
+        return self.evidence_and_witnesses(*given, rows=rows, witnesses=witnesses, count=False)[0]
 
     def evidence_and_witnesses(
         self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any,
-        *, rows: tuple[int, int], witnesses: str = "statement",
+        *, rows: tuple[int, int], witnesses: str = "statement", count: bool = True,
     ) -> tuple[Any, Any]:  # fmt: skip
-        """The same, and the number of neighbour pairs that add to L, int32 [rows, k]; for statements two passes."""
-        given = source, target, candidates, beliefs, strengths
-        count = self._empty(tuple(candidates.shape), self.torch.int32)
-        strongest = self._evidence(*given, rows=rows, strongest=True, count=count)
-        if by_neighbour(witnesses):
-            return strongest, count
-        return self._evidence(*given, rows=rows, strongest=False, count=None), count
+        """The same, and the number of neighbour pairs that add to L, int32, or None if they need no `count`."""
+        from stea_fast._backends.device_data import transposed
 
-    def _evidence(
-        self, source: Any, target: Any, candidates: Any, beliefs: Any, strengths: Any,
-        *, rows: tuple[int, int], strongest: bool, count: Any,
-    ) -> Any:  # fmt: skip
-        out = self._empty(tuple(candidates.shape), self.torch.float32)
+        listed = candidates[1] if isinstance(candidates, tuple) else candidates
+        out = self._empty((listed.numel(),), self.torch.float32)
+        number = self._empty((listed.numel(),), self.torch.int32) if count else None
         graphs = (source.indptr, source.edges), (target.indptr, target.edges)
-        try:
-            _cuda.evidence(*graphs, candidates, tuple(beliefs), strengths, *rows, out, self._stream(), strongest, count)
-        except _cuda.OutOfMemory as error:
-            raise MemoryError(
-                f"{error}, for {rows[1] - rows[0]:,} rows; refine(..., rows_per_block=n) takes n rows at a time"
-            ) from None
-        return out
+        believers = transposed(beliefs, target.num_entities)
+        strongest = by_neighbour(witnesses)
+
+        def enqueue(stream: int) -> None:
+            _cuda.evidence(
+                *graphs, candidates, tuple(beliefs), tuple(believers), strengths, *rows, out, stream, strongest, number
+            )
+
+        self._call(enqueue)
+        shape = tuple(listed.shape)
+        return out.reshape(shape), None if number is None else number.reshape(shape)
 
     def relation_counts(self, source: Any, target: Any, beliefs: Any, *, edges: tuple[int, int]) -> DeviceCounts:
         """num(r, r') and den(r) over the statements among a range of the source graph's edges."""
@@ -130,7 +146,7 @@ class Kernels:
             keys, num = self._zeros(capacity, integers), self._zeros(capacity, integers)
             den, overflow = self._zeros(source.num_relations, integers), self._zeros(1, self.torch.int32)
             out = keys, num, den, overflow
-            _cuda.relation_counts(*graphs, tuple(beliefs), *relations, bits, *edges, out, self._stream())
+            self._call(_cuda.relation_counts, *graphs, tuple(beliefs), *relations, bits, *edges, out)
             if not overflow.item():
                 break
             capacity *= 4
@@ -141,11 +157,12 @@ class Kernels:
     def mutual_best(self, forward: tuple[Any, Any], backward: tuple[Any, Any]) -> tuple[Any, Any]:
         """Every source row's partner (int32, -1 for none) and √(score·score'); scores float32 or float64."""
         scores = forward[1]
-        partner = self._empty((len(scores),), self.torch.int32)
-        value = self._empty((len(scores),), scores.dtype)
+        sizes, kinds = (len(scores), len(backward[1])), (self.torch.int32, scores.dtype)
+        out = tuple(self._empty((sizes[0],), kind) for kind in kinds)
+        scratch = tuple(self._empty((size,), kind) for size in sizes for kind in kinds)
         kernel = _cuda.mutual_best_double if scores.dtype == self.torch.float64 else _cuda.mutual_best
-        kernel(forward, backward, (partner, value), self._stream())
-        return partner, value
+        self._call(kernel, forward, backward, out, scratch)
+        return out[0], out[1]
 
 
 def strengths(relations: RelationAlignment, kg1: KG, kg2: KG) -> Any:

@@ -37,6 +37,14 @@ class DeviceBeliefs(NamedTuple):
         return Beliefs(*(part.cpu().numpy() for part in self))
 
 
+def transposed(beliefs: DeviceBeliefs | Beliefs, num_targets: int) -> DeviceBeliefs:
+    """Who believes in every target: row n' holds the entities n with w(n, n'), in increasing order."""
+    indptr, targets, weights = beliefs
+    targets, order = torch.sort(targets.long(), stable=True)
+    entities = torch.searchsorted(indptr, order, right=True) - 1
+    return DeviceBeliefs(indptr_of(targets, num_targets), entities.int(), weights[order])
+
+
 class Sparse(NamedTuple):
     """A sparse matrix: keys row * width + column, increasing, and values.
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from stea_fast._backends import tensor_pairs
 from stea_fast._backends.device_data import DeviceAlignment, Sparse, Strengths
+from stea_fast._backends.tensor_proposals import proposals
+from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.device_graph import DeviceGraph
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -22,6 +25,8 @@ class TensorBackend:
         kernels: the kernels of the device.
         rows_per_block: compute the evidence of this many rows at a time, which takes less scratch memory.
     """
+
+    pairs = tensor_pairs  # the kernels over a pair set
 
     def __init__(self, kernels: Kernels, rows_per_block: int | None = None) -> None:
         self.kernels, self.rows_per_block = kernels, rows_per_block
@@ -45,7 +50,27 @@ class TensorBackend:
             parts.append(
                 self.kernels.evidence(source, target, block, beliefs, table, rows=(begin, end), witnesses=witnesses)
             )
-        return torch.cat(parts)
+        return torch.cat(parts) if parts else candidates.new_empty(candidates.shape, dtype=torch.float32)
+
+    def evidence_of_pairs(
+        self, source: DeviceGraph, target: DeviceGraph, indptr: Tensor, columns: Tensor, beliefs: Beliefs,
+        strengths: Strengths, *, n_threads: int = 1, witnesses: str = "statement",
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """float32 and int32 [pairs]: L(e, e') of sparse pairs, and the number of neighbour pairs that add to it."""
+        given = source, target, (indptr, columns), beliefs, strengths.forward
+        return self.kernels.evidence_and_witnesses(*given, rows=(0, len(indptr) - 1), witnesses=witnesses)
+
+    def proposals(
+        self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, strengths: Strengths, open_rows: Tensor,
+        open_targets: Tensor, *, k: int, budget: int, forward: bool, rows: tuple[int, int], n_threads: int = 1,
+        witnesses: str = "statement",
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """The k targets of every row for which its neighbours' beliefs speak most: int32 and float32 [rows, k]."""
+        table = strengths.forward if forward else strengths.backward
+        return proposals(
+            source, target, beliefs, table, open_rows, open_targets, k=k, budget=budget, rows=rows,
+            strongest=by_neighbour(witnesses),
+        )  # fmt: skip
 
     def relation_counts(
         self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HARNESS = Path(__file__).resolve().parent / "harness"
 COMPILER = "g++"
 COMMON = ["-std=c++17", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra"]
-SCHEDULER = ("fiber", "block", "warp_results", "launch", "runtime")
+SCHEDULER = ("fiber", "block", "warp_results", "launch", "runtime", "memory")
+RUNNER = ("runner", "host_checks")
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,12 @@ class Builder(BuildFolder):
 
     def _linked(self, name: str, mode: str, kernels: Callable[[], Path]) -> Path:
         flags = MODES[mode].sanitizer
-        runner = lambda: self._compiled(f"runner-{mode}.o", HARNESS / "runner.cpp", mode, flags)  # noqa: E731
-        return self.target(
-            name, lambda path: run([*flags, kernels(), runner(), *self.scheduler(mode), "-pthread", "-o", path])
-        )
+
+        def link(path: Path) -> None:
+            parts = [self._compiled(f"{x}-{mode}.o", HARNESS / f"{x}.cpp", mode, flags) for x in RUNNER]
+            run([*flags, kernels(), *parts, *self.scheduler(mode), "-pthread", "-o", path])
+
+        return self.target(name, link)
 
     def scheduler(self, mode: str) -> list[Path]:
         """The objects of the harness itself."""

@@ -13,8 +13,9 @@ from test_parity import problems as graph_problems
 from stea_fast import KG, Beliefs, Pair, RelationAlignment
 from stea_fast._backends import numba, reference
 from stea_fast._backends.counts import scale_bits
+from stea_fast._util.sparse import offsets_of_counts
 from stea_fast.data.sealed import reveal
-from stea_fast.refinement.beliefs import soft
+from stea_fast.refinement.beliefs import soft, transpose
 from stea_fast.refinement.selection import mutual_best
 
 
@@ -38,8 +39,14 @@ class Case:
         ]  # fmt: skip
         strengths = numba.strengths(self.relations, self.kg1, self.kg2).forward
         graphs = [self.kg1.indptr, self.kg1.edges, self.kg2.indptr, self.kg2.edges]
-        beliefs = [self.beliefs.indptr, self.beliefs.targets, self.beliefs.weights]
-        return [np.array(sizes), *graphs, self.candidates, *beliefs, *strengths, self.scores, *self.back]
+        beliefs = [*self.beliefs, *transpose(self.beliefs, self.kg2.num_entities)]
+        pairs = self.second_half()
+        return [np.array(sizes), *graphs, self.candidates, *beliefs, *strengths, self.scores, *self.back, *pairs]
+
+    def second_half(self) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of the second half of the rows as sparse pairs: int64 offsets and int32 columns."""
+        rows = self.candidates[self.kg1.num_entities // 2 :]
+        return offsets_of_counts((rows >= 0).sum(axis=1)), rows[rows >= 0]
 
 
 @st.composite
@@ -99,6 +106,14 @@ def parallel_case(degree: int, seed: int) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
 
 
+def certain_case(degree: int, seed: int) -> Case:
+    """Beliefs and relations that are certain: every factor is as small as it may be."""
+    case = star_case(degree, seed)
+    beliefs = Beliefs(case.beliefs.indptr, case.beliefs.targets, np.ones_like(case.beliefs.weights))
+    ones = np.ones((6, 6), dtype=np.float32)
+    return replace(case, beliefs=beliefs, relations=RelationAlignment(ones, ones, 0.0))
+
+
 def dense_case(seed: int, entities: int = 40) -> Case:
     """Random graphs in which most rows have more beliefs around them than a small table takes."""
     rng = np.random.default_rng(seed)
@@ -143,8 +158,10 @@ class Outcome:
     """What one configuration made of one case."""
 
     evidence: np.ndarray
-    strongest: np.ndarray  # evidence where pairs of neighbours are the witnesses
     witnesses: np.ndarray  # their number
+    strongest: np.ndarray  # evidence where pairs of neighbours are the witnesses
+    strongest_witnesses: np.ndarray
+    of_pairs: np.ndarray  # the same for the sparse pairs of the second half of the rows
     num: dict[int, int]
     den: np.ndarray
     partner: np.ndarray
@@ -152,7 +169,7 @@ class Outcome:
 
     def same_bits(self, other: Outcome) -> bool:
         """Nothing differs, not even in the last bit."""
-        arrays = ("evidence", "strongest", "witnesses", "den", "partner", "value")
+        arrays = ("evidence", "strongest", "witnesses", "of_pairs", "den", "partner", "value")
         return self.num == other.num and all(np.array_equal(getattr(self, x), getattr(other, x)) for x in arrays)
 
 
@@ -174,8 +191,9 @@ def unpack(data: bytes, batch: list[Case], configurations: int) -> list[list[Out
         return np.frombuffer(file.read(int(np.frombuffer(file.read(8), np.int64)[0])), dtype)
 
     def outcome(case):
-        kinds = (np.float32, np.float32, np.int32)
+        kinds = (np.float32, np.int32, np.float32, np.int32)
         evidence = [read(dtype).reshape(case.candidates.shape) for dtype in kinds]
+        evidence.append(read(np.float32))
         keys, num, den, overflow = read(np.uint64), read(np.uint64), read(np.uint64), read(np.int32)
         assert not overflow[0], "the table of the counts is too small for this case"
         counted = {int(key) - 1: int(n) for key, n in zip(keys[keys > 0], num[keys > 0], strict=True)}
@@ -190,21 +208,25 @@ def expected(case: Case) -> Outcome:
     rows = (0, case.kg1.num_entities)
     strengths = reference.strengths(case.relations, case.kg1, case.kg2)
     given = case.kg1, case.kg2, case.candidates, case.beliefs, strengths
-    evidence = reference.evidence(*given, forward=True, rows=rows)
+    evidence = reference.evidence_and_witnesses(*given, forward=True, rows=rows)
     strongest = reference.evidence_and_witnesses(*given, forward=True, rows=rows, witnesses="neighbour")
     counts = reference.relation_counts(case.kg1, case.kg2, case.beliefs, rows=rows)
     pairs, values = mutual_best((case.candidates, case.scores), case.back)
     partner, value = np.full(rows[1], -1, np.int32), np.zeros(rows[1], np.float32)
     partner[pairs[:, 0]], value[pairs[:, 0]] = pairs[:, 1], values
     num = dict(zip(counts.keys.tolist(), counts.num.tolist(), strict=True))
-    return Outcome(evidence, *strongest, num, counts.den, partner, value)
+    half = slice(case.kg1.num_entities // 2, None)
+    of_pairs = strongest[0][half][case.candidates[half] >= 0]
+    return Outcome(*evidence, *strongest, of_pairs, num, counts.den, partner, value)
 
 
 def assert_agrees(found: Outcome, wanted: Outcome, bits: int) -> None:
     """Evidence within 1e-5, counts within 1e-9 (and 1e-12 statements), witnesses and mutual pairs exactly."""
     np.testing.assert_allclose(found.evidence, wanted.evidence, rtol=1e-5, atol=1e-30)
     np.testing.assert_allclose(found.strongest, wanted.strongest, rtol=1e-5, atol=1e-30)
+    np.testing.assert_allclose(found.of_pairs, wanted.of_pairs, rtol=1e-5, atol=1e-30)
     np.testing.assert_array_equal(found.witnesses, wanted.witnesses)
+    np.testing.assert_array_equal(found.strongest_witnesses, wanted.witnesses)
     unit = 2.0**-bits
     keys = sorted(found.num.keys() | wanted.num.keys())
     for ours, theirs in (

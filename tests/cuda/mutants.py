@@ -15,7 +15,7 @@ class Mutant:
     file: str
     old: str
     new: str
-    mode: str  # of the harness
+    mode: str  # of the harness; "host": the checks of failing calls
     symptom: str = ""  # part of the report; empty: the results differ, or some report comes
 
     def write_to(self, csrc: Path, folder: Path) -> None:
@@ -30,94 +30,111 @@ class Mutant:
 
 
 RACE = "ThreadSanitizer: data race"
-CLEAR = "slots[at] = kFree;\n    __syncthreads();"
-FILE = "threadIdx.x, blockDim.x);\n    __syncthreads();\n    const int64_t k"
+TOUCHED = "device memory was touched"
+EVIDENCE, MEETINGS, WARP, COUNTS, MUTUAL, DEVICE = (
+    "evidence.cu",
+    "meetings.cuh",
+    "warp.cuh",
+    "relation_counts.cu",
+    "mutual_best.cu",
+    "device.cu",
+)
+SIDES = "    space.sides[lane_id()] = mine;\n    __syncwarp(kAllLanes);"
 
 MUTANTS = [
-    Mutant("no_barrier_after_clearing", "evidence.cu", CLEAR, "slots[at] = kFree;", "tsan", RACE),
-    Mutant("no_barrier_after_filing", "evidence.cu", FILE, FILE.replace("__syncthreads();", ""), "tsan", RACE),
-    Mutant("no_barrier_in_reduction", "warp.cuh", "    __syncthreads();\n    double total", "    double total", "tsan", RACE),
+    Mutant("no_order_after_the_sides", EVIDENCE, SIDES, SIDES.replace("\n    __syncwarp(kAllLanes);", ""), "tsan", RACE),
+    Mutant("no_order_before_taking", MEETINGS, "        __syncwarp(kAllLanes);  // they have", "        // they have", "tsan", RACE),
+    Mutant("no_order_after_taking", MEETINGS, "        __syncwarp(kAllLanes);  // and read", "        // and read", "tsan", RACE),
     Mutant(
-        "no_barrier_between_the_sums", "evidence.cu", "    __syncthreads();  // all have read", "    // all have read", "tsan",
+        "warps_share_a_workspace", EVIDENCE, "spaces[warp_in_block()]", "spaces[0]", "tsan", RACE,
+    ),
+    Mutant(
+        "lanes_claim_one_place", MEETINGS, "__popc(lanes & lanes_before())", "__popc(lanes & (lanes_before() >> 1))", "tsan",
         RACE,
     ),
     Mutant(
-        "plain_sum_for_atomic", "relation_counts.cu",
+        "plain_sum_for_atomic", COUNTS,
         "atomicAdd(&args.den[statement.relation], rounded_term(unmatched, args.scale));",
         "args.den[statement.relation] += rounded_term(unmatched, args.scale);", "tsan", RACE,
     ),
     Mutant(
-        "blocks_race_for_a_place", "evidence.cu", "hubs[atomicAdd(&totals->hubs, Slot{1})]", "hubs[totals->hubs++]",
-        "tsan", RACE,
+        "every_lane_writes_the_first_pair", EVIDENCE, "args.evidence[first + lane_id()] = ", "args.evidence[first] = ", "tsan",
+        RACE,
     ),
     Mutant(
-        "plain_maximum_for_atomic", "belief_table.cuh", "const Slot before = atomicMax(&slots[at], carried);",
-        "const Slot before = slots[at];\n            if (before < carried) slots[at] = carried;", "tsan", RACE,
-    ),
-    Mutant(
-        "every_lane_claims_a_hub", "evidence.cu", "if (lane_id() != 0) return;\n    row_nodes", "row_nodes", "tsan", RACE,
-    ),
-    Mutant(
-        "reads_an_edge_too_many", "evidence.cu", "j < candidate.size; j += stride", "j <= candidate.size; j += stride",
-        "asan", "AddressSanitizer",
-    ),
-    Mutant(
-        "clears_a_slot_too_many", "evidence.cu", "at <= table.mask; at += blockDim.x",
-        "at <= table.mask + 1; at += blockDim.x", "asan", "AddressSanitizer",
-    ),
-    Mutant(
-        "searches_beyond_the_row", "evidence.cu", "edge < end && edge->neighbor == target_in(slot)",
-        "edge <= end && edge->neighbor >= target_in(slot)", "asan", "AddressSanitizer",
-    ),
-    Mutant(
-        "follows_a_run_beyond_the_row", "evidence.cu", "while (end < edges.size &&", "while (end <= edges.size &&", "asan",
+        "reads_a_pair_too_many", EVIDENCE, "pair < args.num_pairs ? rows", "pair <= args.num_pairs ? rows", "asan",
         "AddressSanitizer",
     ),
     Mutant(
-        "misaligned_shared_memory", "evidence.cu", "block_sum(tally.sum, partial);",
-        "block_sum(tally.sum, reinterpret_cast<double*>(reinterpret_cast<char*>(partial) + 4));", "asan",
-        "runtime error: store to misaligned address",
+        "writes_a_pair_too_many", EVIDENCE, "if (first + lane_id() >= args.num_pairs) return;",
+        "if (first + lane_id() > args.num_pairs) return;", "asan", "AddressSanitizer",
     ),
     Mutant(
-        "ballot_in_a_divergent_branch", "relation_counts.cu", "if (lane_id() == 0 && term > 0) {",
+        "searches_beyond_the_row", EVIDENCE, "place == other.size ||", "place > other.size ||", "asan", "AddressSanitizer",
+    ),
+    Mutant(
+        "follows_a_run_beyond_the_row", EVIDENCE, "j < sides.target.size; ++j", "j <= sides.target.size; ++j", "asan",
+        "AddressSanitizer",
+    ),
+    Mutant("too_little_shared_memory", EVIDENCE, "warps * sizeof(Workspace)", "(warps - 1) * sizeof(Workspace)", "asan", "AddressSanitizer"),
+    Mutant(
+        "ballot_in_a_divergent_branch", COUNTS, "if (lane_id() == 0 && term > 0) {",
         "if (lane_id() == 0 && term > 0 && __ballot_sync(kAllLanes, true) != 0) {", "plain", "divergent warp",
     ),
     Mutant(
-        "early_return_before_a_barrier", "evidence.cu", CLEAR,
-        CLEAR.replace("__sync", "if (threadIdx.x >= edges.size) return;\n    __sync"), "plain", "left the kernel before",
+        "lanes_without_a_pair_leave", EVIDENCE, "    MeetingQueue queue(space.ring);",
+        "    if (first + lane_id() >= args.num_pairs) return;\n    MeetingQueue queue(space.ring);", "plain", "named in the mask",
     ),
     Mutant(
-        "barrier_in_a_divergent_branch", "evidence.cu", CLEAR,
-        CLEAR.replace("__sync", "if (warp_in_block() == 0) __syncthreads();\n    __sync"), "plain", "divergent barrier",
+        "barrier_in_a_divergent_branch", EVIDENCE, SIDES, SIDES + "\n    if (lane_id() == 0) __syncthreads();", "plain", "",
     ),
     Mutant(
-        "lanes_leave_before_a_shuffle", "mutual_best.cu", "if (row >= ranking.rows) return;",
+        "lanes_leave_before_a_shuffle", MUTUAL, "if (row >= ranking.rows) return;",
         "if (row >= ranking.rows || lane_id() >= ranking.k) return;", "plain", "named in the mask",
     ),
     Mutant(
-        "half_a_warp_waits_for_ever", "evidence.cu", CLEAR,
-        CLEAR.replace("__sync", "if (lane_id() < 16) __syncwarp(kAllLanes);\n    __sync"), "plain", "deadlock",
+        "half_a_warp_waits_for_ever", EVIDENCE, SIDES, SIDES + "\n    if (lane_id() < 16) __syncwarp(kAllLanes);", "plain", "",
     ),
     Mutant(
-        "mask_without_the_caller", "warp.cuh", "value *= __shfl_xor_sync(kAllLanes", "value *= __shfl_xor_sync(0xffffu",
+        "mask_without_the_caller", WARP, "value *= __shfl_xor_sync(kAllLanes", "value *= __shfl_xor_sync(0xffffu",
         "plain", "not in the mask",
     ),
     Mutant(
-        "reduces_a_quarter_of_the_warp", "warp.cuh", "kWarp / 2; distance > 0; distance /= 2) value *=",
+        "reduces_a_quarter_of_the_warp", WARP, "kWarp / 2; distance > 0; distance /= 2) value *=",
         "kWarp / 8; distance > 0; distance /= 2) value *=", "plain", "",
     ),
-    Mutant("packs_too_tightly", "belief_table.cuh", "+ 1u) << 32) | edge", "+ 1u) << 24) | edge", "plain"),
-    Mutant("last_of_equals_wins", "mutual_best.cu", "place < other.place", "place > other.place", "plain", ""),
-    Mutant("totals_never_zeroed", "evidence.cu", "    totals.clear();\n", "", "plain", ""),
+    Mutant("prefix_without_the_farthest", WARP, "distance < kWarp; distance *= 2", "distance < kWarp / 2; distance *= 2", "plain"),
+    Mutant("last_of_equals_wins", MUTUAL, "place < other.place", "place > other.place", "plain", ""),
+    Mutant("queue_is_never_emptied", EVIDENCE, "if (queue.size() > 0) tally", "if (queue.size() > 31) tally", "plain"),
+    Mutant("queue_overflows", EVIDENCE, "if (queue.size() >= kWarp) tally", "if (queue.size() >= 3 * kWarp) tally", "plain"),
+    Mutant("every_edge_of_a_run_is_walked", EVIDENCE, "if (!walked.is_first_of_run(edge)) return;", "", "plain"),
+    Mutant("takes_one_statement_of_a_run", EVIDENCE, "i < sides.source.size && sides", "i <= meeting.edge && sides", "plain"),
+    Mutant("adds_up_a_run", EVIDENCE, "strongest = fmaxf(strongest, share);", "strongest += share;", "plain"),
+    Mutant("believers_for_beliefs", EVIDENCE, "by_source ? args.beliefs : args.believers;\n        const int32_t neighbor", "by_source ? args.believers : args.beliefs;\n        const int32_t neighbor", "asan"),
+    Mutant("sides_are_exchanged", EVIDENCE, "by_source ? edge : place, by_source ? place : edge", "by_source ? place : edge, by_source ? edge : place", "asan"),
+    Mutant("first_row_is_ignored", EVIDENCE, "edges_of(args.source, args.rows.begin + row)", "edges_of(args.source, row)", "plain"),
+    Mutant("the_clamp_is_forgotten", EVIDENCE, "static_cast<float>(kMinFactor)", "1e-30f", "plain"),
+    # The host side.
     Mutant(
-        "hubs_are_forgotten", "evidence.cu", "if (found.hubs > 0) run_hubs", "if (found.hubs > 9999) run_hubs", "plain", "",
+        "host_reads_device_memory", EVIDENCE, "    if (args.num_pairs == 0) return;",
+        "    if (args.num_pairs == 0 || args.candidates.indices[0] < -1) return;", "plain", TOUCHED,
     ),
     Mutant(
-        "every_statement_of_the_candidate_is_a_witness", "evidence.cu",
-        "is_first_of_run(row, fact) && is_first_of_run(candidate, target_fact)", "is_first_of_run(row, fact)", "plain",
+        "guard_sets_no_device", DEVICE, '    if (former_ != device) check(cudaSetDevice(device), "cudaSetDevice");\n', "    (void)device;\n",
+        "plain", TOUCHED,
     ),
     Mutant(
-        "takes_two_statements_of_a_run", "evidence.cu", "while (end < edges.size &&", "if (end < edges.size &&", "plain",
+        "guard_does_not_restore", DEVICE, "now != former_) (void)cudaSetDevice(former_);", "now != former_) return;", "plain",
+        "not current again",
     ),
-    Mutant("adds_up_a_run", "evidence.cu", "strongest = fmax(strongest, ", "strongest = (strongest + ", "plain"),
+    Mutant("launch_on_the_legacy_stream", MUTUAL, "block_size, 0, stream, args);", "block_size, 0, nullptr, args);", "plain", "another stream"),
+    Mutant("counts_on_the_legacy_stream", COUNTS, "block_size, 0, as_stream(stream), args", "block_size, 0, as_stream((void(stream), nullptr)), args", "plain", "another stream"),
+    Mutant("no_blocks", EVIDENCE, "(args.num_pairs + pairs - 1) / pairs", "args.num_pairs / (1000 * pairs)", "plain", "cudaErrorInvalidConfiguration"),
+    Mutant("launch_is_not_checked", MUTUAL, '    check_launch("mutual_best: returned_choices");\n', "", "host"),
+    Mutant("an_illegal_address_is_forgiven", DEVICE, "        case 700:  // illegal address\n", "", "host"),
+    Mutant("a_failed_assertion_is_forgiven", DEVICE, "        case 710:  // device assertion\n", "", "host"),
+    Mutant("every_error_is_final", DEVICE, "        default:\n            return false;", "        default:\n            return true;", "host"),
+    Mutant("a_destroyed_context_is_used_again", DEVICE, "    refuse_destroyed_context();\n", "    (void)&refuse_destroyed_context;\n", "host"),
+    Mutant("earlier_errors_are_overlooked", DEVICE, '    check(cudaGetLastError(), "work before this call");\n', "", "host"),
+    Mutant("a_question_makes_a_context", DEVICE, "    cudaDeviceProp properties;\n", "    cudaDeviceProp properties;\n    (void)cudaSetDevice(device);\n", "host"),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ only while its own device is the current one, and copies to the host are counted
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +31,7 @@ class Gpus:
         streams: the stream of every device; torch's legacy default stream is 0.
         copied: sizes of all arrays that were copied to the host.
         exports: (device, stream) of all arrays that were handed to the kernels.
+        on_change: called with the current device whenever it changes, as the CUDA runtime would learn of it.
     """
 
     def __init__(self) -> None:
@@ -38,16 +39,19 @@ class Gpus:
         self.streams = [0] * NUM_DEVICES
         self.copied: list[int] = []
         self.exports: list[tuple[int, object]] = []
+        self.on_change: Callable[[int], object] = lambda device: None
 
     @contextmanager
     def device(self, place: object) -> Iterator[None]:
         """`torch.cuda.device`."""
         index = place if isinstance(place, int) else torch.device(place).index  # type: ignore[call-overload]
         before, self.current = self.current, self.current if index is None else index
+        self.on_change(self.current)
         try:
             yield
         finally:
             self.current = before
+            self.on_change(before)
 
     def current_stream(self, place: object = None) -> SimpleNamespace:
         """`torch.cuda.current_stream`."""

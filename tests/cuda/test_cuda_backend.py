@@ -21,16 +21,26 @@ from stea_fast.refinement import selection
 
 torch = pytest.importorskip("torch", reason="the CUDA backend holds its arrays in torch tensors")
 pytestmark = pytest.mark.slow  # compiles the kernels and the bindings for the CPU
-NOT_ENOUGH, ILLEGAL_ADDRESS, INVALID_HANDLE = 2, 700, 400  # numbers of CUDA errors
 
 
 def test_the_backend_says_what_it_runs_on(cuda):
     assert _backends.status("cuda").usable
-    assert _backends.status("cuda").detail == "CPU (sm_00)"
+    assert _backends.status("cuda").detail == "CPU (sm_90) and 1 more; CUDA kernels compiled beforehand"
+
+
+def test_a_device_that_the_kernels_are_not_compiled_for_is_not_offered(cuda, harness):
+    harness.harness_capability(61)
+    try:
+        with pytest.raises(
+            sf.BackendUnavailable, match=r"compute capability 7\.5 and later, but there is CPU \(6\.1\)"
+        ):
+            cuda.describe()
+    finally:
+        harness.harness_capability(90)
 
 
 def test_without_a_device_it_says_why(cuda, harness):
-    harness.harness_fail_next(b"cudaGetDeviceCount", 35)
+    harness.harness_fail_call(b"cudaGetDeviceCount", 35, 1)
     with pytest.raises(sf.BackendUnavailable, match=r"built, but no CUDA device: .*cudaErrorInsufficientDriver"):
         cuda.describe()
 
@@ -172,6 +182,14 @@ def test_tensors_of_a_gpu_choose_the_backend(cuda, monkeypatch):
     assert not _backends.use_cuda([there], "native")
     monkeypatch.setenv("STEA_BACKEND", "cuda")
     assert _backends.use_cuda([here], "auto")
+
+
+def test_an_empty_side_has_no_partners(cuda):
+    kernels, none = cuda.Kernels("cpu"), (torch.empty((0, 2), dtype=torch.int32), torch.empty((0, 2)))
+    there = torch.full((3, 2), -1, dtype=torch.int32), torch.zeros((3, 2))
+    partner, value = kernels.mutual_best(there, none)
+    assert partner.tolist() == [-1, -1, -1] and value.tolist() == [0, 0, 0]
+    assert [len(part) for part in kernels.mutual_best(none, there)] == [0, 0]
 
 
 def test_mutual_best_is_that_of_the_selection(cuda):

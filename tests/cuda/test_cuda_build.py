@@ -82,7 +82,7 @@ def test_the_switch_takes_three_values():
 def test_no_kernel_spills_on_any_architecture(toolkit, tmp_path):
     uses = build_cuda.kernel_use(toolkit, tmp_path)
     assert {use.architecture for use in uses} == set(toolkit.architectures())
-    assert {use.kernel for use in uses} >= {"ordinary_rows", "hub_rows", "count_statements", "best_of_rows<float>"}
+    assert {use.kernel for use in uses} >= {"evidence_of_pairs", "count_statements", "best_of_rows<float>"}
     assert [use for use in uses if use.spills] == []
     assert all((build_cuda.occupancy(use) or 1.0) >= 0.5 for use in uses)
     # Every kernel must start with the largest block: 1,024 threads share 65,536 registers.

@@ -19,9 +19,9 @@ PATIENCE = 600  # seconds; only a kernel that never ends takes so long
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": "halt_on_error=1"}
 
 
-def configuration(block, *, slots=32, capacity=4096, seed=0, workers=1):
-    """What the runner takes: block size, slots of the shared table, capacity of the counts, schedule, host threads."""
-    return f"{block}:{slots}:{capacity}:{seed}:{workers}"
+def configuration(block, *, capacity=4096, seed=0, workers=1):
+    """What the runner takes: block size, capacity of the counts, schedule, host threads."""
+    return f"{block}:{capacity}:{seed}:{workers}"
 
 
 def run(program, folder, batch, configurations):
@@ -69,10 +69,8 @@ def test_kernels_equal_the_reference_on_graphs_of_any_shape(builder, tmp_path, m
 def test_kernels_equal_the_reference_on_hubs(builder, tmp_path, mode, workers):
     """Rows too large for shared memory, and candidates that are searched instead of walked."""
     batch = [cases.star_case(70, seed=workers), cases.search_case(90, seed=workers), cases.dense_case(seed=workers)]
-    batch += [cases.parallel_case(60, seed=workers)]
-    check(
-        builder.runner(mode), tmp_path, batch, [configuration(b, slots=64, seed=b, workers=workers) for b in (32, 128)]
-    )
+    batch += [cases.parallel_case(60, seed=workers), cases.certain_case(20, seed=workers)]
+    check(builder.runner(mode), tmp_path, batch, [configuration(b, seed=b, workers=workers) for b in (32, 128)])
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +82,7 @@ def real_case(dbp15k):
 @pytest.mark.parametrize("block", BLOCKS)
 def test_kernels_equal_the_reference_on_a_real_pair(builder, tmp_path, real_case, mode, block):
     workers = 2 if block in (64, 128) else 1
-    one = configuration(block, slots=256, capacity=65536, seed=block, workers=workers)
+    one = configuration(block, capacity=65536, seed=block, workers=workers)
     check(builder.runner(mode), tmp_path, [real_case], [one])
 
 
@@ -93,7 +91,7 @@ def test_no_schedule_changes_a_bit(builder, tmp_path):
     batch = [cases.star_case(60, seed=3), cases.star_case(9, seed=4), cases.parallel_case(40, seed=5)]
     schedules = [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)]
     for block in (32, 256):
-        configurations = [configuration(block, slots=64, seed=seed, workers=n) for seed, n in schedules]
+        configurations = [configuration(block, seed=seed, workers=n) for seed, n in schedules]
         for first, *others in check(builder.runner("plain"), tmp_path, batch, configurations):
             assert all(first.same_bits(other) for other in others)
 
@@ -103,12 +101,27 @@ def test_a_full_table_of_counts_is_reported_not_overrun(builder, tmp_path):
         run(builder.runner("asan"), tmp_path, [cases.star_case(30, seed=0)], [configuration(32, capacity=2)])
 
 
+def test_failing_calls_are_reported_and_only_some_are_final(builder):
+    """Every call of the runtime with every kind of error; and no device gets a context that was not asked for."""
+    assert host_report(builder.runner("plain")) == ""
+
+
+def host_report(program):
+    """What the checks of the host side complain about."""
+    done = subprocess.run([program, "--host"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (done.returncode == 0) == (done.stderr == ""), done
+    return done.stderr
+
+
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
 def test_seeded_defects_are_noticed(builder, tmp_path, mutant):
     mutant.write_to(ROOT / "csrc", tmp_path)
+    if mutant.mode == "host":
+        assert host_report(builder.mutant("plain", mutant.name, tmp_path)) != ""
+        return
     program = builder.mutant(mutant.mode, mutant.name, tmp_path)
     batch = [cases.star_case(40, seed=1), cases.search_case(70, seed=1), cases.dense_case(seed=1)]
-    batch += [cases.parallel_case(50, seed=1)]
+    batch += [cases.parallel_case(50, seed=1), cases.certain_case(20, seed=1)]
     outcomes, report = run(program, tmp_path, batch, [configuration(64, seed=5, workers=2)])
     if outcomes is None:
         assert mutant.symptom in report, report

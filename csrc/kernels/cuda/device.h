@@ -1,7 +1,6 @@
 // Devices, streams and errors, without a CUDA header: what the bindings need to know of the runtime.
 #pragma once
 
-#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -16,18 +15,19 @@ class CudaError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Scratch memory could not be had; the message says how much was needed.
-class OutOfMemory : public CudaError {
-    using CudaError::CudaError;
-};
-
 struct DeviceCount {
     int count;
     std::string error;  // why there is none
 };
 
+// What the driver says of itself and of a device, without a context on it.
 DeviceCount device_count();
-std::string device_name(int device);
+struct Device {
+    std::string name;
+    int compute_capability;  // 10 * major + minor: 75 for 7.5
+};
+Device device_properties(int device);
+int driver_version();  // 1000 * major + 10 * minor; 0 where there is no driver
 
 // Makes a device current and restores the former one. Refuses a context that an earlier error has destroyed.
 class DeviceGuard {

@@ -1,235 +1,181 @@
 #include "../evidence.h"
-#include "belief_table.cuh"
 #include "check.cuh"
 #include "evidence.h"
 #include "launch.cuh"
+#include "meetings.cuh"
 #include "search.cuh"
 #include "warp.cuh"
 
 namespace stea::cuda {
 namespace {
 
-constexpr int kHubFilingBlocks = 8;     // blocks that share the filing of one hub
-constexpr int64_t kSearchInstead = 32;  // edges per node above which a candidate's edges are searched, not walked
-
-struct Hub {
-    int64_t row;
-    Slot first_slot;
-    Slot mask;
-};
-
-struct HubTotals {
-    Slot hubs;
-    Slot slots;
-};
-
 struct EdgeSpan {
     const Edge* begin;
-    int64_t size;
+    int32_t size;
+
+    __device__ bool is_first_of_run(int32_t at) const {
+        return at == 0 || begin[at - 1].neighbor != begin[at].neighbor;
+    }
 };
 
 __device__ EdgeSpan edges_of(const GraphView& graph, int64_t entity) {
     const int64_t begin = graph.indptr[entity];
-    return {graph.edges + begin, graph.indptr[entity + 1] - begin};
+    return {graph.edges + begin, static_cast<int32_t>(graph.indptr[entity + 1] - begin)};
 }
 
-// -log(1 - x), x = strength * weight. Near 1 the fused product keeps the digits of 1 - x, near 0 log1p does.
-__device__ float minus_log_factor(float strength, float weight) {
-    const float x = strength * weight;
-    if (x < 0.5f) return -log1pf(-x);
-    return -logf(fmaxf(fmaf(-strength, weight, 1.0f), static_cast<float>(kMinFactor)));
+// The edges of both sides of a pair.
+struct Sides {
+    EdgeSpan source;
+    EdgeSpan target;
+
+    __device__ bool walks_source() const { return source.size <= target.size; }
+    __device__ int32_t walked_edges() const { return source.size <= target.size ? source.size : target.size; }
+};
+
+__device__ Sides sides_of(const EvidenceArgs& args, int64_t pair) {
+    const CandidateRows& rows = args.candidates;
+    const int32_t candidate = pair < args.num_pairs ? rows.indices[pair] : -1;
+    if (candidate < 0) return {{nullptr, 0}, {nullptr, 0}};
+    const int64_t count = args.rows.end - args.rows.begin;
+    const int64_t row = rows.indptr == nullptr ? pair / rows.k : row_of_edge(rows.indptr, count, pair);
+    return {edges_of(args.source, args.rows.begin + row), edges_of(args.target, candidate)};
 }
 
-// The share of one pair of facts that meet: (r, n) of the row and (r', n') of the candidate.
-__device__ double fact_evidence(const EvidenceArgs& args, const Edge& fact, const Edge& target_fact) {
-    const float weight = belief_weight(args.beliefs, fact.neighbor, target_fact.neighbor);
-    const Strength strength = find_strength(args.strengths, fact.relation, target_fact.relation);
-    return static_cast<double>(minus_log_factor(strength.source, weight)) +
-           static_cast<double>(minus_log_factor(strength.target, weight));
+// What a warp keeps in shared memory.
+struct Workspace {
+    Sides sides[kWarp];
+    Meeting ring[kQueuePlaces];
+};
+
+// -log((1 - x) (1 - y)) with x = strength.source * weight and y = strength.target * weight. Near 0 log1p keeps the
+// digits; near 1 the fused product does.
+__device__ float fact_evidence(const Strength& strength, float weight) {
+    const float x = strength.source * weight, y = strength.target * weight;
+    if (x < 0.5f && y < 0.5f) return -log1pf(-fmaf(-x, y, x + y));
+    const float least = static_cast<float>(kMinFactor);
+    return -logf(fmaxf(fmaf(-strength.source, weight, 1.0f), least) *
+                 fmaxf(fmaf(-strength.target, weight, 1.0f), least));
 }
 
-// Evidence and number of witnesses.
+// The share of a pair of neighbours, given the first edges to them on both sides.
+__device__ float share_of(const EvidenceArgs& args, const Sides& sides, const Meeting& meeting) {
+    const int32_t neighbor = sides.source.begin[meeting.edge].neighbor;
+    const int32_t target_neighbor = sides.target.begin[meeting.target_edge].neighbor;
+    TwoFloats sum;
+    float strongest = 0.0f;
+    for (int32_t i = meeting.edge; i < sides.source.size && sides.source.begin[i].neighbor == neighbor; ++i) {
+        for (int32_t j = meeting.target_edge; j < sides.target.size; ++j) {
+            const Edge target_fact = sides.target.begin[j];
+            if (target_fact.neighbor != target_neighbor) break;
+            const Strength strength =
+                find_strength(args.strengths, sides.source.begin[i].relation, target_fact.relation);
+            const float share = fact_evidence(strength, meeting.weight);
+            sum.add(share);
+            strongest = fmaxf(strongest, share);
+        }
+    }
+    return args.witnesses == Witnesses::kNeighbor ? strongest : sum.rounded();
+}
+
+// Evidence and number of witnesses of the pair with the lane's number.
 struct Tally {
-    double sum = 0.0;
+    TwoFloats sum;
     int32_t count = 0;
 
-    __device__ void add(double share) {
-        sum += share;
-        count += share > 0.0 ? 1 : 0;
+    // Every lane evaluates one of the `size` meetings in front of the queue; each lane then adds what is its own.
+    __device__ void evaluate(const EvidenceArgs& args, const Workspace& space, MeetingQueue& queue, int size) {
+        const Meeting meeting = queue.take(size);
+        const float share = lane_id() < size ? share_of(args, space.sides[meeting.pair], meeting) : 0.0f;
+        for (int i = 0; i < size; ++i) {
+            const int owner = __shfl_sync(kAllLanes, meeting.pair, i);
+            const float added = __shfl_sync(kAllLanes, share, i);
+            if (owner != lane_id() || !(added > 0.0f)) continue;
+            sum.add(added);
+            ++count;
+        }
     }
 };
 
-__device__ bool is_first_of_run(const EdgeSpan& edges, int64_t at) {
-    return at == 0 || edges.begin[at - 1].neighbor != edges.begin[at].neighbor;
-}
+// A walked edge, and what is left of the beliefs of its neighbour.
+struct Walk {
+    int pair = 0;
+    int32_t edge = 0;
+    bool by_source = false;
+    int64_t belief = 0;
+    int64_t end = 0;
 
-// The edge after the last one that leads where the edge `at` does.
-__device__ int64_t end_of_run(const EdgeSpan& edges, int64_t at) {
-    int64_t end = at + 1;
-    while (end < edges.size && edges.begin[end].neighbor == edges.begin[at].neighbor) ++end;
-    return end;
-}
+    // The `item`-th of all walked edges of the warp's pairs; `ends` is where those of the lane's pair end in that line.
+    __device__ void begin(const EvidenceArgs& args, const Workspace& space, int64_t item, int64_t ends) {
+        for (int step = kWarp / 2; step > 0; step /= 2) {
+            if (__shfl_sync(kAllLanes, ends, pair + step - 1) <= item) pair += step;
+        }
+        const int64_t before = __shfl_sync(kAllLanes, ends, pair == 0 ? 0 : pair - 1);
+        const int64_t all = __shfl_sync(kAllLanes, ends, kWarp - 1);
+        if (item >= all) return;
+        const Sides& sides = space.sides[pair];
+        edge = static_cast<int32_t>(item - (pair == 0 ? 0 : before));
+        by_source = sides.walks_source();
+        const EdgeSpan& walked = by_source ? sides.source : sides.target;
+        if (!walked.is_first_of_run(edge)) return;
+        const BeliefsView& beliefs = by_source ? args.beliefs : args.believers;
+        const int32_t neighbor = walked.begin[edge].neighbor;
+        belief = beliefs.indptr[neighbor];
+        end = beliefs.indptr[neighbor + 1];
+    }
 
-// The strongest of the statements about one pair of neighbours, given the first edges of both runs.
-__device__ double witness_evidence(const EvidenceArgs& args, EdgeSpan row, EdgeSpan candidate, int64_t fact,
-                                   int64_t target_fact) {
-    const int64_t end = end_of_run(row, fact), target_end = end_of_run(candidate, target_fact);
-    double strongest = 0.0;
-    for (int64_t i = fact; i < end; ++i) {
-        for (int64_t j = target_fact; j < target_end; ++j) {
-            strongest = fmax(strongest, fact_evidence(args, row.begin[i], candidate.begin[j]));
+    // Searches the next belief on the other side; true if it leads there.
+    __device__ bool next(const EvidenceArgs& args, const Workspace& space, Meeting* meeting) {
+        if (belief == end) return false;
+        const BeliefsView& beliefs = by_source ? args.beliefs : args.believers;
+        const EdgeSpan& other = by_source ? space.sides[pair].target : space.sides[pair].source;
+        const int32_t wanted = beliefs.targets[belief];
+        const int32_t place =
+            static_cast<int32_t>(first_edge(other.begin, other.begin + other.size, wanted, 0) - other.begin);
+        const float weight = beliefs.weights[belief++];
+        if (place == other.size || other.begin[place].neighbor != wanted) return false;
+        *meeting = {pair, by_source ? edge : place, by_source ? place : edge, weight};
+        return true;
+    }
+};
+
+// A warp per 32 pairs.
+__global__ void evidence_of_pairs(EvidenceArgs args) {
+    STEA_DYNAMIC_SHARED(Workspace, spaces);
+    const int64_t first = warp_in_grid() * kWarp;
+    if (first >= args.num_pairs) return;  // the whole warp leaves
+    Workspace& space = spaces[warp_in_block()];
+    const Sides mine = sides_of(args, first + lane_id());
+    space.sides[lane_id()] = mine;
+    __syncwarp(kAllLanes);
+    const int64_t ends = warp_inclusive_sum(static_cast<int64_t>(mine.walked_edges()));
+    const int64_t all = __shfl_sync(kAllLanes, ends, kWarp - 1);
+    MeetingQueue queue(space.ring);
+    Tally tally;
+    for (int64_t item = lane_id(); item - lane_id() < all; item += kWarp) {
+        Walk walk;
+        walk.begin(args, space, item, ends);
+        while (__any_sync(kAllLanes, walk.belief < walk.end)) {
+            Meeting meeting{};
+            const bool meets = walk.next(args, space, &meeting);
+            queue.push(meets, meeting);
+            if (queue.size() >= kWarp) tally.evaluate(args, space, queue, kWarp);
         }
     }
-    return strongest;
-}
-
-// What edge `fact` of the row and edge `target_fact` of the candidate add, which meet.
-__device__ void add_facts(const EvidenceArgs& args, EdgeSpan row, EdgeSpan candidate, int64_t fact, int64_t target_fact,
-                          Tally& tally) {
-    if (args.witnesses == Witnesses::kStatement) {
-        tally.add(fact_evidence(args, row.begin[fact], candidate.begin[target_fact]));
-    } else if (is_first_of_run(row, fact) && is_first_of_run(candidate, target_fact)) {
-        tally.add(witness_evidence(args, row, candidate, fact, target_fact));
-    }
-}
-
-// Threads `first`, `first + stride`, ... each take edges of the candidate and look up whom they lead to.
-__device__ Tally walk_candidate(const EvidenceArgs& args, const BeliefTable& table, EdgeSpan row, EdgeSpan candidate,
-                                int64_t first, int64_t stride) {
-    Tally tally;
-    for (int64_t j = first; j < candidate.size; j += stride) {
-        table.for_each(candidate.begin[j].neighbor,
-                       [&](uint32_t fact) { add_facts(args, row, candidate, fact, j, tally); });
-    }
-    return tally;
-}
-
-// Each thread takes slots of the table and searches the candidate's edges for their targets.
-__device__ Tally search_candidate(const EvidenceArgs& args, const BeliefTable& table, EdgeSpan row, EdgeSpan candidate,
-                                  int64_t first, int64_t stride) {
-    Tally tally;
-    const Edge* end = candidate.begin + candidate.size;
-    for (int64_t at = first; at <= static_cast<int64_t>(table.mask); at += stride) {
-        const Slot slot = table.slots[at];
-        if (slot == kFree) continue;
-        const Edge* edge = first_edge(candidate.begin, end, target_in(slot), 0);
-        for (; edge < end && edge->neighbor == target_in(slot); ++edge) {
-            add_facts(args, row, candidate, edge_in(slot), edge - candidate.begin, tally);
-        }
-    }
-    return tally;
-}
-
-__device__ void write_tally(const EvidenceArgs& args, int64_t place, const Tally& tally) {
-    args.evidence[place] = static_cast<float>(tally.sum);
-    if (args.witness_count != nullptr) args.witness_count[place] = tally.count;
-}
-
-// A warp per row: counts its nodes, and puts it on the list of hubs if they are too many for shared memory.
-__global__ void count_nodes(EvidenceArgs args, Slot most_nodes, int64_t* row_nodes, Hub* hubs, HubTotals* totals) {
-    const int64_t position = warp_in_grid();
-    const int64_t row = args.rows.begin + position;
-    if (row >= args.rows.end) return;
-    const EdgeSpan edges = edges_of(args.source, row);
-    int64_t count = 0;
-    for (int64_t j = lane_id(); j < edges.size; j += kWarp) {
-        const int32_t neighbor = edges.begin[j].neighbor;
-        count += args.beliefs.indptr[neighbor + 1] - args.beliefs.indptr[neighbor];
-    }
-    const Slot nodes = static_cast<Slot>(warp_sum(count));
-    if (lane_id() != 0) return;
-    row_nodes[position] = static_cast<int64_t>(nodes);
-    if (nodes <= most_nodes) return;
-    const Slot slots = slots_for(nodes);
-    hubs[atomicAdd(&totals->hubs, Slot{1})] = {row, atomicAdd(&totals->slots, slots), slots - 1};
-}
-
-// A block per row, a warp per candidate.
-__global__ void ordinary_rows(EvidenceArgs args, Slot most_nodes, const int64_t* row_nodes) {
-    STEA_DYNAMIC_SHARED(Slot, slots);
-    const int64_t position = blockIdx.x;
-    const Slot nodes = static_cast<Slot>(row_nodes[position]);
-    if (nodes > most_nodes) return;  // a hub: the whole block leaves
-    const BeliefTable table{slots, slots_for(nodes) - 1};
-    const EdgeSpan edges = edges_of(args.source, args.rows.begin + position);
-    for (Slot at = threadIdx.x; at <= table.mask; at += blockDim.x) slots[at] = kFree;
-    __syncthreads();
-    file_beliefs(table, args.beliefs, edges.begin, edges.size, threadIdx.x, blockDim.x);
-    __syncthreads();
-    const int64_t k = args.candidates.k;
-    for (int64_t c = warp_in_block(); c < k; c += warps_per_block()) {
-        const int32_t candidate = args.candidates.indices[position * k + c];
-        Tally tally;
-        if (candidate >= 0 && nodes > 0) {
-            const EdgeSpan facing = edges_of(args.target, candidate);
-            tally = facing.size > kSearchInstead * static_cast<int64_t>(nodes)
-                        ? search_candidate(args, table, edges, facing, lane_id(), kWarp)
-                        : walk_candidate(args, table, edges, facing, lane_id(), kWarp);
-        }
-        tally = {warp_sum(tally.sum), warp_sum(tally.count)};
-        if (lane_id() == 0) write_tally(args, position * k + c, tally);
-    }
-}
-
-// The blocks (hub, 0), (hub, 1), ... file the nodes of a hub.
-__global__ void file_hubs(EvidenceArgs args, const Hub* hubs, Slot* slots) {
-    const Hub hub = hubs[blockIdx.x];
-    const EdgeSpan edges = edges_of(args.source, hub.row);
-    const int64_t first = static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
-    file_beliefs({slots + hub.first_slot, hub.mask}, args.beliefs, edges.begin, edges.size, first,
-                 static_cast<int64_t>(gridDim.y) * blockDim.x);
-}
-
-// A block per (hub, candidate).
-__global__ void hub_rows(EvidenceArgs args, const Hub* hubs, Slot* slots) {
-    STEA_DYNAMIC_SHARED(double, partial);
-    const Hub hub = hubs[blockIdx.x];
-    const int64_t place = (hub.row - args.rows.begin) * args.candidates.k + blockIdx.y;
-    const int32_t candidate = args.candidates.indices[place];
-    Tally tally;
-    if (candidate >= 0) {
-        tally = walk_candidate(args, {slots + hub.first_slot, hub.mask}, edges_of(args.source, hub.row),
-                               edges_of(args.target, candidate), threadIdx.x, blockDim.x);
-    }
-    tally.sum = block_sum(tally.sum, partial);
-    __syncthreads();  // all have read what the next sum overwrites
-    tally.count = static_cast<int32_t>(block_sum(tally.count, partial));
-    if (threadIdx.x == 0) write_tally(args, place, tally);
-}
-
-void run_hubs(const EvidenceArgs& args, const HubTotals& totals, const Hub* hubs, int block, cudaStream_t stream) {
-    Scratch<Slot> slots(totals.slots, "evidence: tables of the hubs", stream);
-    slots.clear();
-    const unsigned count = static_cast<unsigned>(totals.hubs);
-    STEA_LAUNCH(file_hubs, dim3(count, kHubFilingBlocks), block, 0, stream, args, hubs, slots.data());
-    check_launch("evidence: file_hubs");
-    STEA_LAUNCH(hub_rows, dim3(count, static_cast<unsigned>(args.candidates.k)), block, kWarp * sizeof(double), stream,
-                args, hubs, slots.data());
-    check_launch("evidence: hub_rows");
+    if (queue.size() > 0) tally.evaluate(args, space, queue, queue.size());
+    if (first + lane_id() >= args.num_pairs) return;
+    args.evidence[first + lane_id()] = tally.sum.rounded();
+    if (args.witness_count != nullptr) args.witness_count[first + lane_id()] = tally.count;
 }
 
 }  // namespace
 
-void run_evidence(const EvidenceArgs& args, const EvidenceLaunch& launch, Stream handle) {
-    const cudaStream_t stream = as_stream(handle);
-    const int64_t rows = args.rows.end - args.rows.begin;
-    if (rows == 0 || args.candidates.k == 0) return;
-    const Slot most_nodes = static_cast<Slot>(launch.table_slots / 2);
-    Scratch<int64_t> row_nodes(rows, "evidence: nodes of every row", stream);
-    Scratch<Hub> hubs(rows, "evidence: list of hubs", stream);
-    Scratch<HubTotals> totals(1, "evidence: totals", stream);
-    totals.clear();
-    const int64_t warps = launch.block_size / kWarp;
-    STEA_LAUNCH(count_nodes, static_cast<unsigned>((rows + warps - 1) / warps), launch.block_size, 0, stream, args,
-                most_nodes, row_nodes.data(), hubs.data(), totals.data());
-    check_launch("evidence: count_nodes");
-    STEA_LAUNCH(ordinary_rows, static_cast<unsigned>(rows), launch.block_size, launch.table_slots * sizeof(Slot),
-                stream, args, most_nodes, row_nodes.data());
-    check_launch("evidence: ordinary_rows");
-    HubTotals found;
-    check(cudaMemcpyAsync(&found, totals.data(), sizeof(found), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream), "evidence");
-    if (found.hubs > 0) run_hubs(args, found, hubs.data(), launch.block_size, stream);
+void run_evidence(const EvidenceArgs& args, int block_size, Stream stream) {
+    if (args.num_pairs == 0) return;
+    const int64_t warps = block_size / kWarp, pairs = warps * kWarp;
+    const int64_t blocks = (args.num_pairs + pairs - 1) / pairs;
+    STEA_LAUNCH(evidence_of_pairs, static_cast<unsigned>(blocks), block_size, warps * sizeof(Workspace),
+                as_stream(stream), args);
+    check_launch("evidence");
 }
 
 }  // namespace stea::cuda

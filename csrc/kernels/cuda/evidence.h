@@ -1,12 +1,15 @@
 // Evidence L(e, e') on a GPU; the contract is that of ../evidence.h, in float32 within 1e-5 of the definition.
 //
-// Parallel decomposition. A warp per row counts the row's nodes, that is, the beliefs of all its neighbours.
-// Rows whose nodes fit into `table_slots`: a block per row files them in shared memory, then a warp per candidate walks
-// the candidate's edges, a lane per edge; where the candidate is a hub, the warp walks the nodes and searches the
-// edges. Hubs among the rows: the whole grid files the nodes in global memory, then a block per (hub, candidate) walks.
-// Where witnesses are pairs of neighbours (n, n'), the lane that meets the first statement about n and the first about
-// n' takes the strongest of all of them, and the lanes that meet the others take nothing. Terms are summed in a fixed
-// order, in double precision, so two runs give the same bits.
+// Parallel decomposition. A warp takes 32 pairs (e, e') that follow each other, and walks the edges of the side of each
+// that has fewer: all of these edges stand in one line, and every lane takes the next of them, whichever pair it is of.
+// The beliefs of an edge's neighbour are searched in the sorted edges of the other side. What meets is queued; as soon
+// as 32 pairs of neighbours (n, n') are in the queue, each lane evaluates one of them, and adds the shares that belong
+// to the pair with its number, in the order of the queue. There is no table, no scratch memory, no atomic and no wait
+// for the host; sums of floats have a fixed order and a second float for what the first one rounds off, so two runs
+// give the same bits.
+//
+// Of a pair (n, n') all statements between e and n and between e' and n' are taken together: their sum, or with
+// Witnesses::kNeighbor the strongest of them.
 #pragma once
 
 #include "device.h"
@@ -17,21 +20,20 @@ namespace stea::cuda {
 struct EvidenceArgs {
     GraphView source;
     GraphView target;
-    CandidatesView candidates;
-    BeliefsView beliefs;
+    CandidateRows candidates;  // by the number of the row in the range
+    int64_t num_pairs;         // of all these rows
+    BeliefsView beliefs;       // w(n, n') by n
+    BeliefsView believers;     // the same by n': row n' holds the n that believe in it
     StrengthsView strengths;
     RowRange rows;
     Witnesses witnesses;
-    float* evidence;         // out [rows, k]
-    int32_t* witness_count;  // out [rows, k], or null: not wanted; counted with kNeighbor only
+    float* evidence;         // out [num_pairs], laid out as the candidates
+    int32_t* witness_count;  // out likewise, or null: not wanted; the pairs (n, n') with a share above 0
 };
 
-struct EvidenceLaunch {
-    int block_size = 128;    // a multiple of 32, at most 1024
-    int table_slots = 1024;  // of 8 bytes in shared memory; a power of two, at least 32
-};
+constexpr int kMostEvidenceThreads = 512;  // of a block: its shared memory must do with 48 KB
 
-// Enqueues everything on the stream; waits once, for the number of hubs.
-void run_evidence(const EvidenceArgs& args, const EvidenceLaunch& launch, Stream stream);
+// `block_size`: a multiple of 32. Enqueues one kernel on the stream.
+void run_evidence(const EvidenceArgs& args, int block_size, Stream stream);
 
 }  // namespace stea::cuda

@@ -48,20 +48,22 @@ __global__ void best_of_rows(RankingView<Score> ranking, int32_t* best, Score* b
 
 // A thread per source row.
 template <typename Score>
-__global__ void returned_choices(MutualArgs<Score> args, const int32_t* best, const Score* score,
-                                 const int32_t* best_back, const Score* score_back) {
+__global__ void returned_choices(MutualArgs<Score> args) {
     const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (row >= args.forward.rows) return;
-    const int32_t choice = best[row];
-    const bool returned = choice != kNone && best_back[choice] == row;
+    const int32_t choice = args.best[row];
+    const bool returned = choice != kNone && choice < args.backward.rows && args.best_back[choice] == row;
     args.partner[row] = returned ? choice : kNone;
     const Score zero = 0;
-    args.value[row] =
-        returned ? static_cast<Score>(sqrt(fmax(score[row], zero) * fmax(score_back[choice], zero))) : zero;
+    args.value[row] = zero;
+    if (!returned) return;
+    const Score there = fmax(args.best_score[row], zero), back = fmax(args.best_back_score[choice], zero);
+    args.value[row] = static_cast<Score>(sqrt(there * back));
 }
 
 template <typename Score>
 void find_best(const RankingView<Score>& ranking, int32_t* best, Score* score, int block_size, cudaStream_t stream) {
+    if (ranking.rows == 0) return;
     const int64_t warps = block_size / kWarp;
     STEA_LAUNCH(best_of_rows<Score>, static_cast<unsigned>((ranking.rows + warps - 1) / warps), block_size, 0, stream,
                 ranking, best, score);
@@ -72,16 +74,12 @@ void find_best(const RankingView<Score>& ranking, int32_t* best, Score* score, i
 
 template <typename Score>
 void run_mutual_best(const MutualArgs<Score>& args, int block_size, Stream handle) {
-    if (args.forward.rows == 0 || args.backward.rows == 0) return;
+    if (args.forward.rows == 0) return;
     const cudaStream_t stream = as_stream(handle);
-    const char* call = "mutual_best: best of every row";
-    Scratch<int32_t> best(args.forward.rows, call, stream), best_back(args.backward.rows, call, stream);
-    Scratch<Score> score(args.forward.rows, call, stream), score_back(args.backward.rows, call, stream);
-    find_best(args.forward, best.data(), score.data(), block_size, stream);
-    find_best(args.backward, best_back.data(), score_back.data(), block_size, stream);
+    find_best(args.forward, args.best, args.best_score, block_size, stream);
+    find_best(args.backward, args.best_back, args.best_back_score, block_size, stream);
     const int64_t blocks = (args.forward.rows + block_size - 1) / block_size;
-    STEA_LAUNCH(returned_choices<Score>, static_cast<unsigned>(blocks), block_size, 0, stream, args, best.data(),
-                score.data(), best_back.data(), score_back.data());
+    STEA_LAUNCH(returned_choices<Score>, static_cast<unsigned>(blocks), block_size, 0, stream, args);
     check_launch("mutual_best: returned_choices");
 }
 

@@ -18,9 +18,16 @@ __device__ inline int64_t warp_in_grid() {
     return static_cast<int64_t>(blockIdx.x) * warps_per_block() + warp_in_block();
 }
 
+// The lanes before this one, as bits.
+__device__ inline unsigned lanes_before() { return (1u << lane_id()) - 1u; }
+
+// The sum of the values of the lanes up to this one.
 template <typename T>
-__device__ T warp_sum(T value) {
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(kAllLanes, value, distance);
+__device__ T warp_inclusive_sum(T value) {
+    for (int distance = 1; distance < kWarp; distance *= 2) {
+        const T before = __shfl_up_sync(kAllLanes, value, distance);
+        if (lane_id() >= distance) value += before;
+    }
     return value;
 }
 
@@ -35,16 +42,6 @@ __device__ inline int32_t warp_min(int32_t value) {
         value = other < value ? other : value;
     }
     return value;
-}
-
-// The sum over the block, for its first thread. `partial` is shared memory for one value per warp.
-__device__ inline double block_sum(double value, double* partial) {
-    value = warp_sum(value);
-    if (lane_id() == 0) partial[warp_in_block()] = value;
-    __syncthreads();
-    double total = 0.0;
-    if (warp_in_block() == 0) total = warp_sum(lane_id() < warps_per_block() ? partial[lane_id()] : 0.0);
-    return total;
 }
 
 }  // namespace stea::cuda

@@ -46,13 +46,14 @@ void block_barrier(const Site& site);
 uint64_t warp_operation(WarpOp op, const Site& site, unsigned mask, uint64_t value, int argument, int width);
 void maybe_yield();  // between atomics, so that schedules permute them too
 
-void launch(dim3 grid, dim3 block, size_t shared_bytes, const char* name, const std::function<void()>& body);
+void launch(dim3 grid, dim3 block, size_t shared_bytes, const void* stream, const char* name,
+            const std::function<void()>& body);
 
 // The arguments are evaluated once and copied, as at a launch on a GPU.
 template <typename... Parameters, typename... Arguments>
-void launch_kernel(dim3 grid, dim3 block, size_t shared_bytes, const char* name, void (*kernel)(Parameters...),
-                   Arguments... arguments) {
-    launch(grid, block, shared_bytes, name, [=] { kernel(arguments...); });
+void launch_kernel(dim3 grid, dim3 block, size_t shared_bytes, const void* stream, const char* name,
+                   void (*kernel)(Parameters...), Arguments... arguments) {
+    launch(grid, block, shared_bytes, stream, name, [=] { kernel(arguments...); });
 }
 
 template <typename T>
@@ -96,6 +97,7 @@ T atomic_max(T* address, T value) {
 #define __shfl_xor_sync(mask, ...) CUDA_ON_CPU_SHUFFLE(kShuffleXor, "__shfl_xor_sync", mask, __VA_ARGS__)
 #define __ballot_sync(mask, value) static_cast<unsigned>(CUDA_ON_CPU_VOTE(kBallot, "__ballot_sync", mask, value))
 #define __any_sync(mask, value) static_cast<int>(CUDA_ON_CPU_VOTE(kAny, "__any_sync", mask, value))
+#define __popc(bits) __builtin_popcount(bits)
 #define __all_sync(mask, value) static_cast<int>(CUDA_ON_CPU_VOTE(kAll, "__all_sync", mask, value))
 
 // Relaxed, as on a GPU: atomics order no other memory.
@@ -121,6 +123,5 @@ T atomicMax(T* address, T value) {
 
 // What launch.cuh leaves to be defined.
 #define STEA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-    (static_cast<void>(stream),                                     \
-     ::cuda_on_cpu::launch_kernel((grid), (block), (shared_bytes), #kernel, kernel, __VA_ARGS__))
+    ::cuda_on_cpu::launch_kernel((grid), (block), (shared_bytes), (stream), #kernel, kernel, __VA_ARGS__)
 #define STEA_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::cuda_on_cpu::shared_memory())

@@ -13,6 +13,13 @@ namespace {
 
 constexpr size_t kMostSharedBytes = 48 * 1024;
 constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kMostBlocks = 0x7fffffff, kMostBlocksAcross = 65535;  // in x, and in y and z
+
+bool is_possible(const dim3& grid, const dim3& block, size_t shared_bytes) {
+    const unsigned threads = block.x * block.y * block.z;
+    return threads > 0 && threads <= kMostThreads && shared_bytes <= kMostSharedBytes && grid.x > 0 && grid.y > 0 &&
+           grid.z > 0 && grid.x <= kMostBlocks && grid.y <= kMostBlocksAcross && grid.z <= kMostBlocksAcross;
+}
 
 // A worker runs its blocks on two sets of fibers in turns: for ThreadSanitizer, blocks that follow each other on one
 // worker are then as unordered as blocks of different workers.
@@ -62,12 +69,13 @@ void run_on_workers(Run& run, size_t count) {
 
 void* launch_end_order() { return &end_order; }
 
-void launch(dim3 grid, dim3 block, size_t shared_bytes, const char* name, const std::function<void()>& body) {
+void launch(dim3 grid, dim3 block, size_t shared_bytes, const void* stream, const char* name,
+            const std::function<void()>& body) {
     const std::lock_guard<std::mutex> lock(launching);
-    const unsigned threads = block.x * block.y * block.z;
-    if (grid.x * grid.y * grid.z == 0 || threads == 0 || threads > kMostThreads || shared_bytes > kMostSharedBytes) {
-        return set_last_error(cudaErrorInvalidConfiguration);
-    }
+    const std::string complaint = stream_complaint(stream);
+    if (!complaint.empty()) throw std::runtime_error("cuda_on_cpu: " + std::string(name) + ": " + complaint);
+    if (!is_possible(grid, block, shared_bytes)) return set_last_error(cudaErrorInvalidConfiguration);
+    const DeviceAccess access(current_device());
     const Grid shape{grid, block, shared_bytes, name, &body, settings().seed};
     Run run{shape, block_order(shape), {}, {}, {}};
     run_on_workers(run, static_cast<size_t>(settings().workers));

@@ -1,9 +1,11 @@
 // Runs every kernel on every problem of a file, in every given configuration, and writes what came out.
 //
-//   runner problems.bin results.bin BLOCK:SLOTS:CAPACITY:SEED:WORKERS ...
+//   runner problems.bin results.bin BLOCK:CAPACITY:SEED:WORKERS ...
+//   runner --host    what the host side does when a call fails
 //
-// Both files are arrays after each other: int64 size in bytes, then the bytes. Every array gets memory of its own and
-// of its exact size, so that a sanitizer sees every step beside it.
+// Both files are arrays after each other: int64 size in bytes, then the bytes. Under a sanitizer every array gets
+// memory of its own and of its exact size, so that every step beside it is seen; otherwise it lies in the memory of the
+// second device, which the host must not touch.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -14,6 +16,7 @@
 #include "../../../csrc/kernels/cuda/evidence.h"
 #include "../../../csrc/kernels/cuda/mutual_best.h"
 #include "../../../csrc/kernels/cuda/relation_counts.h"
+#include "host_checks.h"
 #include "runtime.h"
 
 namespace {
@@ -22,41 +25,71 @@ using namespace stea;
 using namespace stea::cuda;
 
 struct Configuration {
-    int block = 0, slots = 0, capacity = 0, workers = 0;
+    int block = 0, capacity = 0, workers = 0;
     unsigned seed = 0;
 
     explicit Configuration(const char* text) {
-        if (std::sscanf(text, "%d:%d:%d:%u:%d", &block, &slots, &capacity, &seed, &workers) != 5) {
+        if (std::sscanf(text, "%d:%d:%u:%d", &block, &capacity, &seed, &workers) != 4) {
             throw std::runtime_error(std::string("not a configuration: ") + text);
         }
     }
 };
 
+constexpr int kDevice = 1;  // not the one that is current at first
+char stream_of_caller;
+
+// Memory of exactly this size, or of the device.
+class Memory {
+  public:
+    explicit Memory(int64_t bytes) {
+#if defined(HARNESS_ASAN) || defined(HARNESS_TSAN)
+        own_.reset(new char[bytes]);
+        data_ = own_.get();
+#else
+        data_ = static_cast<char*>(cuda_on_cpu::device_memory(kDevice, bytes));
+#endif
+    }
+    char* data() const { return data_; }
+
+  private:
+    std::unique_ptr<char[]> own_;
+    char* data_;
+};
+
 template <typename T>
 class Array {
   public:
-    explicit Array(int64_t size) : size_(size), data_(new T[size]()) {}
-    explicit Array(std::istream& file) {
-        int64_t bytes = 0;
-        if (!file.read(reinterpret_cast<char*>(&bytes), sizeof(bytes)))
-            throw std::runtime_error("the file is too short");
-        size_ = bytes / static_cast<int64_t>(sizeof(T));
-        data_.reset(new T[size_]);
-        file.read(reinterpret_cast<char*>(data_.get()), bytes);
+    explicit Array(int64_t size) : bytes_(size * static_cast<int64_t>(sizeof(T))), memory_(bytes_) {
+        const cuda_on_cpu::DeviceAccess access(kDevice);
+        std::memset(memory_.data(), 0, bytes_);
+    }
+    explicit Array(std::istream& file) : bytes_(size_in(file)), memory_(bytes_) {
+        const cuda_on_cpu::DeviceAccess access(kDevice);
+        file.read(memory_.data(), bytes_);
     }
 
     void write(std::ostream& file) const {
-        const int64_t bytes = size_ * static_cast<int64_t>(sizeof(T));
-        file.write(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
-        file.write(reinterpret_cast<const char*>(data_.get()), bytes);
+        const cuda_on_cpu::DeviceAccess access(kDevice);
+        file.write(reinterpret_cast<const char*>(&bytes_), sizeof(bytes_));
+        file.write(memory_.data(), bytes_);
     }
 
-    T* data() const { return data_.get(); }
-    T operator[](int64_t i) const { return data_[i]; }
+    T* data() const { return reinterpret_cast<T*>(memory_.data()); }
+    int64_t size() const { return bytes_ / static_cast<int64_t>(sizeof(T)); }
+    T operator[](int64_t i) const {
+        const cuda_on_cpu::DeviceAccess access(kDevice);
+        return data()[i];
+    }
 
   private:
-    int64_t size_;
-    std::unique_ptr<T[]> data_;
+    static int64_t size_in(std::istream& file) {
+        int64_t bytes = 0;
+        if (file.read(reinterpret_cast<char*>(&bytes), sizeof(bytes))) return bytes;
+        throw std::runtime_error("the file is too short");
+    }
+
+    int64_t bytes_;
+    Memory memory_;
 };
 
 struct Graph {
@@ -80,6 +113,9 @@ struct Problem {
     Array<int64_t> belief_indptr;
     Array<int32_t> belief_targets;
     Array<float> belief_weights;
+    Array<int64_t> believer_indptr;
+    Array<int32_t> believers;
+    Array<float> believer_weights;
     Array<int64_t> strength_indptr;
     Array<int32_t> strength_columns;
     Array<Strength> strength_values;
@@ -87,6 +123,8 @@ struct Problem {
     Array<float> scores;
     Array<int32_t> back_indices;
     Array<float> back_scores;
+    Array<int64_t> pair_indptr;  // of the candidates of the second half of the rows
+    Array<int32_t> pair_columns;
 
     explicit Problem(std::istream& file)
         : sizes(file),
@@ -96,6 +134,9 @@ struct Problem {
           belief_indptr(file),
           belief_targets(file),
           belief_weights(file),
+          believer_indptr(file),
+          believers(file),
+          believer_weights(file),
           strength_indptr(file),
           strength_columns(file),
           strength_values(file),
@@ -103,38 +144,51 @@ struct Problem {
           target_default(file),
           scores(file),
           back_indices(file),
-          back_scores(file) {}
+          back_scores(file),
+          pair_indptr(file),
+          pair_columns(file) {}
 
     int64_t rows() const { return sizes[0]; }
     int64_t k() const { return sizes[4]; }
     BeliefsView beliefs() const { return {belief_indptr.data(), belief_targets.data(), belief_weights.data()}; }
 };
 
-// With statements as witnesses, then with pairs of neighbours, which are counted.
+EvidenceArgs evidence_args(const Problem& problem) {
+    EvidenceArgs args{};
+    args.source = problem.source.view(problem.rows());
+    args.target = problem.target.view(problem.sizes[1]);
+    args.candidates = {problem.candidates.data(), problem.k(), nullptr};
+    args.num_pairs = problem.rows() * problem.k();
+    args.beliefs = problem.beliefs();
+    args.believers = {problem.believer_indptr.data(), problem.believers.data(), problem.believer_weights.data()};
+    args.strengths = {problem.strength_indptr.data(), problem.strength_columns.data(), problem.strength_values.data(),
+                      problem.source_default.data(), problem.target_default.data()};
+    args.rows = {0, problem.rows()};
+    return args;
+}
+
+// With statements as witnesses and with pairs of neighbours; then the second half of the rows as sparse pairs.
 void run_evidence_of(const Problem& problem, const Configuration& with, std::ostream& results) {
-    const int64_t size = problem.rows() * problem.k();
-    Array<float> out(size), strongest(size);
-    Array<int32_t> count(size);
-    const StrengthsView strengths{problem.strength_indptr.data(), problem.strength_columns.data(),
-                                  problem.strength_values.data(), problem.source_default.data(),
-                                  problem.target_default.data()};
-    EvidenceArgs args{problem.source.view(problem.rows()),
-                      problem.target.view(problem.sizes[1]),
-                      {problem.candidates.data(), problem.k()},
-                      problem.beliefs(),
-                      strengths,
-                      {0, problem.rows()},
-                      Witnesses::kStatement,
-                      out.data(),
-                      nullptr};
-    run_evidence(args, {with.block, with.slots}, nullptr);
-    args.witnesses = Witnesses::kNeighbor;
-    args.evidence = strongest.data();
-    args.witness_count = count.data();
-    run_evidence(args, {with.block, with.slots}, nullptr);
-    out.write(results);
-    strongest.write(results);
-    count.write(results);
+    const int block = with.block < kMostEvidenceThreads ? with.block : kMostEvidenceThreads;
+    EvidenceArgs args = evidence_args(problem);
+    for (const Witnesses witnesses : {Witnesses::kStatement, Witnesses::kNeighbor}) {
+        Array<float> out(args.num_pairs);
+        Array<int32_t> count(args.num_pairs);
+        args.witnesses = witnesses;
+        args.evidence = out.data();
+        args.witness_count = count.data();
+        run_evidence(args, block, &stream_of_caller);
+        out.write(results);
+        count.write(results);
+    }
+    args.num_pairs = problem.pair_columns.size();
+    args.candidates = {problem.pair_columns.data(), 0, problem.pair_indptr.data()};
+    args.rows.begin = problem.rows() / 2;
+    Array<float> of_pairs(args.num_pairs);
+    args.evidence = of_pairs.data();
+    args.witness_count = nullptr;
+    run_evidence(args, block, &stream_of_caller);
+    of_pairs.write(results);
 }
 
 void run_counts_of(const Problem& problem, const Configuration& with, std::ostream& results) {
@@ -153,7 +207,7 @@ void run_counts_of(const Problem& problem, const Configuration& with, std::ostre
                          with.capacity,
                          den.data(),
                          overflow.data()};
-    run_relation_counts(args, with.block, nullptr);
+    run_relation_counts(args, with.block, &stream_of_caller);
     keys.write(results);
     num.write(results);
     den.write(results);
@@ -162,13 +216,18 @@ void run_counts_of(const Problem& problem, const Configuration& with, std::ostre
 
 void run_mutual_of(const Problem& problem, const Configuration& with, std::ostream& results) {
     Array<int32_t> partner(problem.rows());
-    Array<float> value(problem.rows());
+    Array<float> value(problem.rows()), score(problem.rows()), score_back(problem.sizes[1]);
+    Array<int32_t> best(problem.rows()), best_back(problem.sizes[1]);
     const MutualArgs<float> args{
         {problem.candidates.data(), problem.scores.data(), problem.rows(), problem.k()},
         {problem.back_indices.data(), problem.back_scores.data(), problem.sizes[1], problem.sizes[5]},
         partner.data(),
-        value.data()};
-    run_mutual_best(args, with.block, nullptr);
+        value.data(),
+        best.data(),
+        score.data(),
+        best_back.data(),
+        score_back.data()};
+    run_mutual_best(args, with.block, &stream_of_caller);
     partner.write(results);
     value.write(results);
 }
@@ -179,7 +238,9 @@ void run_all(std::istream& problems, std::ostream& results, char** first, char**
         const Problem problem(problems);
         for (char** text = first; text < last; ++text) {
             const Configuration with(*text);
-            cuda_on_cpu::settings() = {with.seed, with.workers};
+            cuda_on_cpu::settings().seed = with.seed;
+            cuda_on_cpu::settings().workers = with.workers;
+            const DeviceGuard guard(kDevice);
             run_evidence_of(problem, with, results);
             run_counts_of(problem, with, results);
             run_mutual_of(problem, with, results);
@@ -191,10 +252,15 @@ void run_all(std::istream& problems, std::ostream& results, char** first, char**
 
 int main(int argc, char** argv) {
     try {
+        cuda_on_cpu::expect_stream(&stream_of_caller);
+        if (argc == 2 && std::string(argv[1]) == "--host") return host_checks(&stream_of_caller);
+#if !defined(HARNESS_ASAN) && !defined(HARNESS_TSAN)
+        cuda_on_cpu::report_touched_memory();
+#endif
         std::ifstream problems(argv[1], std::ios::binary);
         std::ofstream results(argv[2], std::ios::binary);
         run_all(problems, results, argv + 3, argv + argc);
-        if (cuda_on_cpu::allocations_alive() != 0) throw std::runtime_error("scratch memory was not given back");
+        if (cuda_on_cpu::current_device() != 0) throw std::runtime_error("the former device is not current again");
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
