@@ -68,6 +68,9 @@ __version__ = "0.1.0"
 
 # Where each public name is defined; `__getattr__` looks it up there when it is first used.
 _NAMES_BY_MODULE = {
+    "_executors.base": ("ExecutorError",),
+    "_executors.processes": ("ProcessExecutor",),
+    "_executors.ray_cluster": ("RayExecutor",),
     "_backends": ("BackendStatus", "BackendUnavailable", "backends"),
     "alignment.api": ("Alignment", "align"),
     "alignment.calibration": ("ProbabilityCalibrator",),
@@ -127,15 +130,16 @@ _MODULES = {"demo": "encoders.demo"}  # public modules that live in a room
 
 __all__ = [
     "KG", "Alignment", "Attributes", "Audit", "AuditError", "BackendStatus", "BackendUnavailable", "Beliefs",
-    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "Explanation", "Fact", "FactTable", "Joint",
-    "Labels", "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair", "PairedTest",
-    "Paper", "Plan", "ProbabilityCalibrator", "Product", "Ranking", "RefinedRanking", "Refinement", "Refiner",
-    "RelationAlignment", "ReliabilityCurve", "Round", "Schedule", "SearchConfig", "SelfTraining",
-    "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stage", "Stea", "Structural", "Supervised",
-    "TopK", "Value", "__version__", "add_values", "align", "align_relations", "audit", "backends", "calibration_error",
-    "decode", "evaluate", "find_clues", "fit_beta", "labels_of", "labels_of_pair", "load_pair", "log_partition",
-    "make_pair", "mutual_nearest", "one_to_one", "paired_t_test", "preset", "read_graph", "read_links", "read_pair",
-    "refine", "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair", "topk",
+    "Candidates", "CheckpointError", "Clues", "EncoderConfig", "ExecutorError", "Explanation", "Fact", "FactTable",
+    "Joint", "Labels", "LinkTable", "Links", "Metrics", "MutualNearest", "NoStartError", "OneToOne", "Pair",
+    "PairedTest", "Paper", "Plan", "ProbabilityCalibrator", "ProcessExecutor", "Product", "Ranking", "RayExecutor",
+    "RefinedRanking", "Refinement", "Refiner", "RelationAlignment", "ReliabilityCurve", "Round", "Schedule",
+    "SearchConfig", "SelfTraining", "SelfTrainingConfig", "SelfTrainingResult", "SimilarityThreshold", "Stage", "Stea",
+    "Structural", "Supervised", "TopK", "Value", "__version__", "add_values", "align", "align_relations", "audit",
+    "backends", "calibration_error", "decode", "evaluate", "find_clues", "fit_beta", "labels_of", "labels_of_pair",
+    "load_pair", "log_partition", "make_pair", "mutual_nearest", "one_to_one", "paired_t_test", "preset", "read_graph",
+    "read_links", "read_pair", "refine", "similarity_threshold", "sinkhorn", "split_id_space", "synthetic_pair",
+    "topk",
 ]  # fmt: skip
 
 

@@ -43,6 +43,8 @@ def evidence_of_pairs(
     beliefs: _Beliefs,
     relations: RelationTable,
     source_is_graph1: bool,
+    row_begin: int,
+    row_end: int,
     n_threads: int,
     tier: str,
     by_neighbor: bool = ...,
@@ -115,6 +117,7 @@ def pair_union(
     columns: NDArray[np.int32],
     of_rows: NDArray[np.int32],
     of_columns: NDArray[np.int32],
+    first_row: int,
     n_threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def pair_positions(
@@ -144,21 +147,30 @@ def pair_probabilities(
     column_sums: NDArray[np.float64],
     n_threads: int,
 ) -> NDArray[np.float64]: ...
+def pair_largest(
+    indptr: NDArray[np.int64], order: NDArray[np.int32] | None, values: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]: ...
 def pair_mutual_best(
     indptr: NDArray[np.int64],
     columns: NDArray[np.int32],
-    column_indptr: NDArray[np.int64],
-    order: NDArray[np.int32],
     values: NDArray[np.float64],
+    largest_of_columns: NDArray[np.float64],
     n_threads: int,
 ) -> NDArray[np.uint8]: ...
-def pair_balance(
+def pair_scale_rows(
     indptr: NDArray[np.int64],
     columns: NDArray[np.int32],
     values: NDArray[np.float64],
-    row_tails: NDArray[np.float64],
-    column_tails: NDArray[np.float64],
-    times: int,
+    tails: NDArray[np.float64],
+    column_factors: NDArray[np.float64],
+    n_threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def pair_scaled(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    row_factors: NDArray[np.float64],
+    column_factors: NDArray[np.float64],
     n_threads: int,
 ) -> NDArray[np.float64]: ...
 def topk_merge(

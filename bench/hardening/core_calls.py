@@ -268,7 +268,6 @@ def _pair_products(rng: np.random.Generator) -> Arguments:
 def _evidence_of_pairs(rng: np.random.Generator) -> Arguments:
     given = _evidence(rng)
     candidates = given.pop("candidates")
-    del given["row_begin"], given["row_end"]
     counts = (candidates >= 0).sum(axis=1)
     return {**given, "indptr": np.concatenate([[0], np.cumsum(counts)]), "columns": candidates[candidates >= 0]}
 
@@ -288,13 +287,15 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "hard_negatives": encoder_calls.hard_negatives,
     "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
     "evidence_of_pairs": _evidence_of_pairs,
-    "pair_balance": lambda rng: {**pair_set_calls.pair_values(rng, ("row_tails", "column_tails")), "times": 3},
     "pair_best": lambda rng: {**pair_set_calls.pair_groups(rng), "k": 3, "least": 0.1},
+    "pair_largest": pair_set_calls.pair_groups,
     "pair_log_sums": pair_set_calls.pair_groups,
     "pair_mutual_best": pair_set_calls.pair_mutual_best,
     "pair_positions": pair_set_calls.pair_positions,
     "pair_probabilities": lambda rng: pair_set_calls.pair_values(rng, ("row_sums", "column_sums")),
     "pair_products": _pair_products,
+    "pair_scale_rows": lambda rng: pair_set_calls.pair_values(rng, ("tails", "column_factors")),
+    "pair_scaled": lambda rng: pair_set_calls.pair_values(rng, ("row_factors", "column_factors")),
     "pair_transpose": lambda rng: dict(
         zip(("indptr", "columns", "num_columns"), pair_set_calls.pair_transpose(rng), strict=True)
     ),

@@ -39,7 +39,7 @@ def pair_transpose(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, in
 def pair_union(rng: np.random.Generator) -> Arguments:
     pairs, shape, _ = pair_set(rng)
     offers = (rng.integers(-1, n, size=(m, 3)).astype(np.int32) for m, n in (shape, shape[::-1]))
-    return {**pairs, **dict(zip(("of_rows", "of_columns"), offers, strict=True)), "n_threads": 2}
+    return {**pairs, **dict(zip(("of_rows", "of_columns"), offers, strict=True)), "first_row": 1, "n_threads": 2}
 
 
 def pair_positions(rng: np.random.Generator) -> Arguments:
@@ -50,5 +50,4 @@ def pair_positions(rng: np.random.Generator) -> Arguments:
 
 def pair_mutual_best(rng: np.random.Generator) -> Arguments:
     pairs, shape, order = pair_set(rng)
-    starts = np.searchsorted(pairs["columns"][order], np.arange(shape[1] + 1))
-    return {**pairs, "column_indptr": starts, "order": order, "values": rng.random(len(order)), "n_threads": 2}
+    return {**pairs, "values": rng.random(len(order)), "largest_of_columns": rng.random(shape[1]), "n_threads": 2}

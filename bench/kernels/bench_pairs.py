@@ -11,13 +11,17 @@ import pytest
 import stea_fast as sf
 from bench.lib.inputs import Case
 from stea_fast import _backends
-from stea_fast.refinement.joint import JointRefinement, prior_of
+from stea_fast.refinement.joint import JointRefinement
+from stea_fast.refinement.prior import prior_of
 from stea_fast.refinement.problem import Execution, problem_of
-from stea_fast.refinement.proposing import Proposer
+from stea_fast.refinement.shard import Part, Shard, Told
 from stea_fast.refinement.workplace import on_host
 
 ROUNDS = 7
-KERNELS = ("transpose", "union", "positions", "best", "log_sums", "joint_probabilities", "mutual_best", "balance")
+KERNELS = (
+    "transpose", "union", "positions", "best", "log_sums", "joint_probabilities", "largest", "mutual_best",
+    "scale_rows", "scaled",
+)  # fmt: skip
 
 
 @cache
@@ -31,13 +35,34 @@ def _refined(case: Case) -> JointRefinement:
     return joint
 
 
+@cache
+def _shard(case: Case) -> Shard:
+    """All pairs after the first sweep as one shard."""
+    joint = _refined(case)
+    graphs, task = joint.around.plain, joint.shards.objects[0].task  # type: ignore[attr-defined]
+    shard = Shard(Part(*((0, kg.num_entities) for kg in graphs)), 2, *graphs, None, task)
+    states = joint.shards.map("state")
+    begins = np.cumsum([0, *(len(state.columns) for state in states)])
+    indptr = np.concatenate([[0], *(state.indptr[1:] + b for state, b in zip(states, begins, strict=False))])
+    columns = [np.concatenate(parts) for parts in list(zip(*states, strict=True))[1:-1]]
+    shard.restore(None, type(states[0])(indptr, *columns, ()))
+    return shard
+
+
+def _propose(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """What matched neighbours propose in both directions."""
+    joint, shard = _refined(case), _shard(case)
+    backward = shard.propose(Told(joint.alignment, *joint.held.matched))
+    return shard.proposed, backward
+
+
 def _calls(case: Case, n_threads: int) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
     """What every kernel is called with."""
-    joint = _refined(case)
-    pairs, listed, values = joint.pairs, joint.candidates, joint.probs
+    shard = _shard(case)
+    pairs, listed, values = shard.pairs, shard.candidates, shard.probs
     rows, columns = pairs.indptr, pairs.columns
     sums = pairs.log_sums(values)
-    offers = joint._proposed(joint.kernels.strengths(joint.alignment, joint.kg1, joint.kg2))
+    offers = _propose(case)
     threads = {"n_threads": n_threads}
     return {
         "transpose": ((rows, columns, pairs.num_columns), {}),
@@ -46,13 +71,15 @@ def _calls(case: Case, n_threads: int) -> dict[str, tuple[tuple[Any, ...], dict[
         "best": ((*pairs.by_column, values), {"k": 10, "least": -np.inf, **threads}),
         "log_sums": ((*pairs.by_column, values), threads),
         "joint_probabilities": ((rows, columns, values, *sums), threads),
-        "mutual_best": ((rows, columns, pairs.by_column, values), threads),
-        "balance": ((rows, columns, values, *(np.full(len(part), 0.1) for part in sums)), {"times": 15, **threads}),
+        "largest": ((*pairs.by_column, values), threads),
+        "mutual_best": ((rows, columns, values, pairs.largest_of_columns(values)), threads),
+        "scale_rows": ((rows, columns, values, *(np.full(len(part), 0.1) for part in sums)), threads),
+        "scaled": ((rows, columns, values, *(np.full(len(part), 0.1) for part in sums)), threads),
     }
 
 
 def _run(benchmark: Any, case: Case, call: Any) -> None:
-    benchmark.extra_info.update(case=case.name, candidates=case.kind, pairs=len(_refined(case).pairs))
+    benchmark.extra_info.update(case=case.name, candidates=case.kind, pairs=len(_shard(case).pairs))
     benchmark.pedantic(call, rounds=ROUNDS, warmup_rounds=1)
 
 
@@ -66,16 +93,8 @@ def bench_pairs(benchmark: Any, case: Case, backend: str, kernel: str) -> None:
 
 
 def bench_proposals(benchmark: Any, case: Case) -> None:
-    """What matched neighbours propose when everybody is walked, both directions, native backend, two threads."""
-    joint = _refined(case)
-    joint.threads = 2
-    table = joint.kernels.strengths(joint.alignment, joint.kg1, joint.kg2)
-
-    def propose() -> object:
-        joint.proposers = [Proposer(joint.around, side, (0, size), joint.open) for side, size in enumerate(joint.shape)]
-        return joint._proposed(table)
-
-    _run(benchmark, case, propose)
+    """What matched neighbours propose, both directions, native backend, two threads."""
+    _run(benchmark, case, lambda: _propose(case))
 
 
 def bench_sweep(benchmark: Any, case: Case) -> None:

@@ -89,12 +89,12 @@ py::tuple evidence(const Graph& source, const Graph& target, const Array<int32_t
 
 py::tuple evidence_of_pairs(const Graph& source, const Graph& target, const Array<int64_t>& indptr,
                             const Array<int32_t>& columns, const BeliefsArrays& beliefs, const RelationTable& relations,
-                            bool source_is_graph1, int n_threads, const std::string& tier, bool by_neighbor,
-                            bool count_witnesses) {
-    const RowRange rows{0, source.num_entities()};
+                            bool source_is_graph1, int64_t row_begin, int64_t row_end, int n_threads,
+                            const std::string& tier, bool by_neighbor, bool count_witnesses) {
+    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
     const int64_t size = columns.size();
     const CandidateRows view{indices_of(columns, "columns", size, target.num_entities()), 0,
-                             offsets_of(indptr, "indptr", rows.end, size)};
+                             offsets_of(indptr, "indptr", rows.end - rows.begin, size)};
     return evidence_of(source, target, view, rows, {size}, beliefs, relations, source_is_graph1, n_threads, tier,
                        by_neighbor, count_witnesses);
 }
@@ -216,7 +216,8 @@ PYBIND11_MODULE(_core, m) {
           py::arg("count_witnesses") = false);
     m.def("evidence_of_pairs", &evidence_of_pairs, py::arg("source"), py::arg("target"), py::arg("indptr").noconvert(),
           py::arg("columns").noconvert(), py::arg("beliefs"), py::arg("relations"), py::arg("source_is_graph1"),
-          py::arg("n_threads"), py::arg("tier"), py::arg("by_neighbor") = false, py::arg("count_witnesses") = false);
+          py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),
+          py::arg("by_neighbor") = false, py::arg("count_witnesses") = false);
     m.def("blanket", &blanket, py::arg("source"), py::arg("target"), py::arg("candidates").noconvert(),
           py::arg("beliefs"), py::arg("belief_evidence").noconvert(), py::arg("relations"), py::arg("source_is_graph1"),
           py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),

@@ -77,11 +77,14 @@ const int32_t* proposed_of(const Array<int32_t>& ids, const std::string& name, i
 }
 
 py::tuple pair_union(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<int32_t>& of_rows,
-                     const Array<int32_t>& of_columns, int n_threads) {
+                     const Array<int32_t>& of_columns, int64_t first_row, int n_threads) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     expect(of_columns.ndim() == 2, "of_columns must be a matrix");
+    expect(0 <= first_row && first_row <= kMost, "first_row must be in [0, 2^31), not " + std::to_string(first_row));
     const PairRows pairs = rows_of(indptr, columns, of_columns.shape(0));
     const Proposed proposed{proposed_of(of_rows, "of_rows", pairs.rows, pairs.num_columns), of_rows.shape(1),
-                            proposed_of(of_columns, "of_columns", pairs.num_columns, pairs.rows), of_columns.shape(1)};
+                            proposed_of(of_columns, "of_columns", pairs.num_columns, kMost), of_columns.shape(1),
+                            first_row};
     LooseRows united;
     run(n_threads, [&](const PairOptions& options) { united = unite_rows(pairs, proposed, options); });
     check_size(united.indptr.back());
@@ -142,32 +145,51 @@ Array<double> pair_probabilities(const Array<int64_t>& indptr, const Array<int32
     return probs;
 }
 
+Array<double> pair_largest(const Array<int64_t>& indptr, const Order& order, const Array<double>& values,
+                           int n_threads) {
+    const Groups groups = groups_of(indptr, order, values.size());
+    const double* given = data_of(values, "values", values.size());
+    Array<double> largest(groups.count);
+    double* const out = largest.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { largest_values(groups, given, out, options); });
+    return largest;
+}
+
 Array<uint8_t> pair_mutual_best(const Array<int64_t>& indptr, const Array<int32_t>& columns,
-                                const Array<int64_t>& column_indptr, const Array<int32_t>& order,
-                                const Array<double>& values, int n_threads) {
-    const PairRows pairs = rows_of(indptr, columns, column_indptr.size() - 1);
-    const Groups by_column = groups_of(column_indptr, order, pairs.size());
+                                const Array<double>& values, const Array<double>& largest_of_columns, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, largest_of_columns.size());
     const double* given = data_of(values, "values", pairs.size());
+    const double* largest = data_of(largest_of_columns, "largest_of_columns", pairs.num_columns);
     Array<uint8_t> best(pairs.size());
     uint8_t* const out = best.mutable_data();
-    run(n_threads, [&](const PairOptions& options) { mutual_best(pairs, by_column, given, out, options); });
+    run(n_threads, [&](const PairOptions& options) { mutual_best(pairs, given, largest, out, options); });
     return best;
 }
 
-Array<double> pair_balance(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<double>& values,
-                           const Array<double>& row_tails, const Array<double>& column_tails, int64_t times,
-                           int n_threads) {
-    constexpr int64_t kMostTimes = 1000;
-    expect(0 <= times && times <= kMostTimes,
-           "times must be in [0, " + std::to_string(kMostTimes) + "], not " + std::to_string(times));
-    const PairRows pairs = rows_of(indptr, columns, column_tails.size());
+py::tuple pair_scale_rows(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<double>& values,
+                          const Array<double>& tails, const Array<double>& column_factors, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, column_factors.size());
     const double* given = data_of(values, "values", pairs.size());
-    const double* tails[] = {data_of(row_tails, "row_tails", pairs.rows),
-                             data_of(column_tails, "column_tails", pairs.num_columns)};
-    Array<double> balanced(pairs.size());
-    double* const out = balanced.mutable_data();
-    run(n_threads, [&](const PairOptions& options) { balance(pairs, given, tails[0], tails[1], times, out, options); });
-    return balanced;
+    const double* of_rows = data_of(tails, "tails", pairs.rows);
+    const double* factors = data_of(column_factors, "column_factors", pairs.num_columns);
+    Array<double> row_factors(pairs.rows), sums(pairs.num_columns);
+    double* const out[] = {row_factors.mutable_data(), sums.mutable_data()};
+    run(n_threads,
+        [&](const PairOptions& options) { scale_rows(pairs, given, of_rows, factors, out[0], out[1], options); });
+    return py::make_tuple(row_factors, sums);
+}
+
+Array<double> pair_scaled(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<double>& values,
+                          const Array<double>& row_factors, const Array<double>& column_factors, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, column_factors.size());
+    const double* given = data_of(values, "values", pairs.size());
+    const double* factors[] = {data_of(row_factors, "row_factors", pairs.rows),
+                               data_of(column_factors, "column_factors", pairs.num_columns)};
+    Array<double> scaled(pairs.size());
+    double* const out = scaled.mutable_data();
+    run(n_threads,
+        [&](const PairOptions& options) { scale_pairs(pairs, given, factors[0], factors[1], out, options); });
+    return scaled;
 }
 
 template <typename Number>
@@ -197,17 +219,21 @@ void add_pair_set_functions(py::module_& m) {
     const auto array = [](const char* name) { return py::arg(name).noconvert(); };
     const auto indptr = array("indptr"), columns = array("columns"), order = array("order"), values = array("values");
     m.def("pair_transpose", &pair_transpose, indptr, columns, py::arg("num_columns"));
-    m.def("pair_union", &pair_union, indptr, columns, array("of_rows"), array("of_columns"), py::arg("n_threads"));
+    m.def("pair_union", &pair_union, indptr, columns, array("of_rows"), array("of_columns"), py::arg("first_row"),
+          py::arg("n_threads"));
     m.def("pair_positions", &pair_positions, indptr, columns, array("other_indptr"), array("other_columns"),
           py::arg("num_columns"), py::arg("n_threads"));
     m.def("pair_best", &pair_best, indptr, order, values, py::arg("k"), py::arg("least"), py::arg("n_threads"));
     m.def("pair_log_sums", &pair_log_sums, indptr, order, values, py::arg("n_threads"));
     m.def("pair_probabilities", &pair_probabilities, indptr, columns, values, array("row_sums"), array("column_sums"),
           py::arg("n_threads"));
-    m.def("pair_mutual_best", &pair_mutual_best, indptr, columns, array("column_indptr"), order, values,
+    m.def("pair_largest", &pair_largest, indptr, order, values, py::arg("n_threads"));
+    m.def("pair_mutual_best", &pair_mutual_best, indptr, columns, values, array("largest_of_columns"),
           py::arg("n_threads"));
-    m.def("pair_balance", &pair_balance, indptr, columns, values, array("row_tails"), array("column_tails"),
-          py::arg("times"), py::arg("n_threads"));
+    m.def("pair_scale_rows", &pair_scale_rows, indptr, columns, values, array("tails"), array("column_factors"),
+          py::arg("n_threads"));
+    m.def("pair_scaled", &pair_scaled, indptr, columns, values, array("row_factors"), array("column_factors"),
+          py::arg("n_threads"));
     m.def("pair_products", &pair_products_of<float>, array("queries"), array("keys"), array("rows"), columns,
           py::arg("n_threads"), py::arg("tier"));
     m.def("pair_products", &pair_products_of<double>, array("queries"), array("keys"), array("rows"), columns,

@@ -4,9 +4,9 @@
 // columns are groups of positions in that order. A shard that owns a range of rows calls these kernels with its own
 // rows.
 //
-// Parallel decomposition: a thread takes whole rows or groups, and each is reduced in one fixed order. `balance` adds
-// up columns by shards of rows, in the order of the shards, which depend on the pairs alone. So no result depends on
-// the number of threads.
+// Parallel decomposition: a thread takes whole rows or groups, and each is reduced in one fixed order. `scale_rows`
+// adds up columns by slices of rows, in the order of the slices, which depend on the pairs alone. So no result depends
+// on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,14 @@ struct Groups {
     int64_t place(int64_t i) const { return order == nullptr ? i : order[i]; }
 };
 
-// What neighbours propose, -1 = none: targets of every row, and rows of every column.
+// What neighbours propose, -1 = none: targets of every row, and rows of every column. Rows are counted from
+// `first_row` on, and those of columns that are not among the pairs' rows belong to other shards.
 struct Proposed {
     const int32_t* of_rows;  // [rows, k], no target twice in a row
     int64_t k;
     const int32_t* of_columns;  // [num_columns, k_back], no row twice for a column
     int64_t k_back;
+    int64_t first_row;
 };
 
 // The positions of the pairs by column, in increasing order within one: out indptr [num_columns + 1], order [pairs].
@@ -80,19 +82,25 @@ void log_sum_exp(const Groups& groups, const double* values, double* sums, const
 void joint_probabilities(const PairRows& pairs, const double* values, const double* row_sums, const double* column_sums,
                          double* probs, const PairOptions& options);
 
-// 1 for every pair with the largest value of both its row and its column, else 0. Out [pairs].
-void mutual_best(const PairRows& pairs, const Groups& by_column, const double* values, uint8_t* best,
+// The largest value of every group; -inf for an empty one. Out [count].
+void largest_values(const Groups& groups, const double* values, double* largest, const PairOptions& options);
+
+// 1 for every pair with the largest value of its row that is also that of its column, else 0. Out [pairs].
+void mutual_best(const PairRows& pairs, const double* values, const double* largest_of_columns, uint8_t* best,
                  const PairOptions& options);
 
-// Sinkhorn's iteration with tails: the pairs v(i, j) become a(i) v(i, j) b(j), with
+// Half an iteration of Sinkhorn's, in which the pairs v(i, j) become a(i) v(i, j) b(j): out the factors of the rows
+// and, for whoever computes those of the columns, the sums of the columns,
 //
-//   a(i) = 1 / (sum over j of v(i, j) b(j) + row_tail(i)),   then   b(j) = 1 / (sum over i of a(i) v(i, j) +
-//   column_tail(j)),
+//   a(i) = 1 / (sum over j of v(i, j) b(j) + tail(i)),   sums(j) = sum over i of a(i) v(i, j).
 //
-// `times` times, from b = 1: each row, and then each column, adds up to one with its tail. Values below kLeastValue are
-// raised to it, before and after, and what exceeds 1 is lowered. Out [pairs].
+// Values below kLeastValue are raised to it; a row in which all has underflowed has a = 1.
 constexpr double kLeastValue = 1e-200;  // no value is 0: a row of nothing else could not be scaled
-void balance(const PairRows& pairs, const double* values, const double* row_tails, const double* column_tails,
-             int64_t times, double* balanced, const PairOptions& options);
+void scale_rows(const PairRows& pairs, const double* values, const double* tails, const double* column_factors,
+                double* row_factors, double* sums, const PairOptions& options);
+
+// a(i) v(i, j) b(j), within [kLeastValue, 1]. Out [pairs].
+void scale_pairs(const PairRows& pairs, const double* values, const double* row_factors, const double* column_factors,
+                 double* scaled, const PairOptions& options);
 
 }  // namespace stea

@@ -90,10 +90,11 @@ def evidence_and_witnesses(
 
 def evidence_of_pairs(
     source: KG, target: KG, indptr: np.ndarray, columns: np.ndarray, beliefs: Beliefs, strengths: _core.RelationTable,
-    *, n_threads: int = 1, witnesses: str = "statement",
+    *, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """L(e, e') of sparse pairs, and the number of neighbour pairs that add to it; as many passes as above."""
-    given = _graph(source), _graph(target), indptr, columns, _beliefs(beliefs), strengths, True, n_threads, tier()
+    sides = _graph(source), _graph(target)
+    given = *sides, indptr, columns, _beliefs(beliefs), strengths, True, *rows, n_threads, tier()
     strongest, count = _core.evidence_of_pairs(*given, True, True)
     return strongest if by_neighbour(witnesses) else _core.evidence_of_pairs(*given, False, False)[0], count
 

@@ -13,10 +13,11 @@ def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tupl
 
 
 def union(
-    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, n_threads: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, first_row: int = 0,
+    n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The pairs, with what neighbours propose."""
-    return _core.pair_union(indptr, columns, of_rows, of_columns, n_threads)
+    return _core.pair_union(indptr, columns, of_rows, of_columns, first_row, n_threads)
 
 
 def positions(
@@ -47,17 +48,29 @@ def joint_probabilities(
     return _core.pair_probabilities(indptr, columns, values, row_sums, column_sums, n_threads)
 
 
+def largest(indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """The largest value of every group."""
+    return _core.pair_largest(indptr, order, values, n_threads)
+
+
 def mutual_best(
-    indptr: np.ndarray, columns: np.ndarray, by_column: tuple[np.ndarray, np.ndarray], values: np.ndarray,
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, largest_of_columns: np.ndarray, *, n_threads: int = 1
+) -> np.ndarray:
+    """Which pairs have the largest value of their row, and that of their column."""
+    return _core.pair_mutual_best(indptr, columns, values, largest_of_columns, n_threads).view(bool)
+
+
+def scale_rows(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, tails: np.ndarray, column_factors: np.ndarray,
+    *, n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The factors of the rows, and what their pairs then add to the columns."""
+    return _core.pair_scale_rows(indptr, columns, values, tails, column_factors, n_threads)
+
+
+def scaled(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_factors: np.ndarray, column_factors: np.ndarray,
     *, n_threads: int = 1,
 ) -> np.ndarray:  # fmt: skip
-    """Which pairs have the largest value of both their row and their column."""
-    return _core.pair_mutual_best(indptr, columns, *by_column, values, n_threads).view(bool)
-
-
-def balance(
-    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_tails: np.ndarray, column_tails: np.ndarray,
-    *, times: int, n_threads: int = 1,
-) -> np.ndarray:  # fmt: skip
-    """Values scaled until each row and column adds up to one with its tail."""
-    return _core.pair_balance(indptr, columns, values, row_tails, column_tails, times, n_threads)
+    """The values times the factors of their rows and columns."""
+    return _core.pair_scaled(indptr, columns, values, row_factors, column_factors, n_threads)

@@ -29,20 +29,22 @@ def _transpose(columns, num_columns):  # type: ignore[no-untyped-def]
 
 
 def union(
-    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, n_threads: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, first_row: int = 0,
+    n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The pairs, with what neighbours propose."""
-    return _union(indptr, columns, of_rows, of_columns)
+    return _union(indptr, columns, of_rows, of_columns, first_row)
 
 
 @kernel
-def _union(indptr, columns, of_rows, of_columns):  # type: ignore[no-untyped-def]
+def _union(indptr, columns, of_rows, of_columns, first_row):  # type: ignore[no-untyped-def]
     """Every row's pairs and proposals side by side, then sorted and without repetition."""
     n1, n2 = len(indptr) - 1, len(of_columns)
     room = np.zeros(n1 + 1, dtype=np.int64)
     room[1:] = indptr[1:] - indptr[:-1] + of_rows.shape[1]
-    for row in of_columns.ravel():
-        if row >= 0:
+    for own in of_columns.ravel():
+        row = own - first_row
+        if 0 <= row < n1:
             room[row + 1] += 1
     room = np.cumsum(room)
     offered, end = np.empty(room[-1], dtype=np.int32), room[:-1].copy()
@@ -55,8 +57,9 @@ def _union(indptr, columns, of_rows, of_columns):  # type: ignore[no-untyped-def
                 offered[end[row]] = column
                 end[row] += 1
     for column in range(n2):
-        for row in of_columns[column]:
-            if row >= 0:
+        for own in of_columns[column]:
+            row = own - first_row
+            if 0 <= row < n1:
                 offered[end[row]] = column
                 end[row] += 1
     united, count = np.zeros(n1 + 1, dtype=np.int64), 0
@@ -154,53 +157,66 @@ def _joint_probabilities(indptr, columns, values, row_sums, column_sums):  # typ
     return probs
 
 
-def mutual_best(
-    indptr: np.ndarray, columns: np.ndarray, by_column: tuple[np.ndarray, np.ndarray], values: np.ndarray,
-    *, n_threads: int = 1,
-) -> np.ndarray:  # fmt: skip
-    """Which pairs have the largest value of both their row and their column."""
-    return _mutual_best(indptr, columns, len(by_column[0]) - 1, values)
+def largest(indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """The largest value of every group."""
+    return _largest(indptr, _ordered(order, len(values)), values)
 
 
 @kernel
-def _mutual_best(indptr, columns, num_columns, values):  # type: ignore[no-untyped-def]
-    column_best = np.full(num_columns, -inf)
-    for i in range(len(columns)):
-        column_best[columns[i]] = max(column_best[columns[i]], values[i])
+def _largest(indptr, order, values):  # type: ignore[no-untyped-def]
+    most = np.full(len(indptr) - 1, -inf)
+    for group in range(len(most)):
+        for i in range(indptr[group], indptr[group + 1]):
+            most[group] = max(most[group], values[order[i]])
+    return most
+
+
+def mutual_best(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, largest_of_columns: np.ndarray, *, n_threads: int = 1
+) -> np.ndarray:
+    """Which pairs have the largest value of their row, and that of their column."""
+    return _mutual_best(indptr, columns, values, largest_of_columns)
+
+
+@kernel
+def _mutual_best(indptr, columns, values, largest_of_columns):  # type: ignore[no-untyped-def]
     is_best = np.zeros(len(columns), dtype=np.bool_)
     for row in range(len(indptr) - 1):
         row_best = -inf
         for i in range(indptr[row], indptr[row + 1]):
             row_best = max(row_best, values[i])
         for i in range(indptr[row], indptr[row + 1]):
-            is_best[i] = values[i] == row_best and values[i] == column_best[columns[i]]
+            is_best[i] = values[i] == row_best and values[i] == largest_of_columns[columns[i]]
     return is_best
 
 
-def balance(
-    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_tails: np.ndarray, column_tails: np.ndarray,
-    *, times: int, n_threads: int = 1,
-) -> np.ndarray:  # fmt: skip
-    """Values scaled until each row and column adds up to one with its tail."""
-    values = np.maximum(values, LEAST_VALUE)
-    a, b = np.ones(len(row_tails)), np.ones(len(column_tails))
-    for _ in range(times):  # here, and not in the kernel, so that Ctrl-C is heard
-        _scale(indptr, columns, values, row_tails, column_tails, a, b)
-    return _scaled(indptr, columns, values, a, b)
+def scale_rows(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, tails: np.ndarray, column_factors: np.ndarray,
+    *, n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The factors of the rows, and what their pairs then add to the columns."""
+    return _scale_rows(indptr, columns, values, tails, column_factors)
 
 
 @kernel
-def _scale(indptr, columns, values, row_tails, column_tails, a, b):  # type: ignore[no-untyped-def]
-    sums = column_tails.copy()
+def _scale_rows(indptr, columns, values, tails, column_factors):  # type: ignore[no-untyped-def]
+    a, sums = np.empty(len(tails)), np.zeros(len(column_factors))
     for row in range(len(indptr) - 1):
-        total = row_tails[row]
+        total = tails[row]
         for i in range(indptr[row], indptr[row + 1]):
-            total += values[i] * b[columns[i]]
+            total += max(values[i], LEAST_VALUE) * column_factors[columns[i]]
         a[row] = 1.0 / total if total > 0.0 else 1.0
         for i in range(indptr[row], indptr[row + 1]):
-            sums[columns[i]] += values[i] * a[row]
-    for column in range(len(b)):
-        b[column] = 1.0 / sums[column] if sums[column] > 0.0 else 1.0
+            sums[columns[i]] += max(values[i], LEAST_VALUE) * a[row]
+    return a, sums
+
+
+def scaled(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_factors: np.ndarray, column_factors: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """The values times the factors of their rows and columns."""
+    return _scaled(indptr, columns, values, row_factors, column_factors)
 
 
 @kernel
@@ -208,5 +224,5 @@ def _scaled(indptr, columns, values, a, b):  # type: ignore[no-untyped-def]
     out = np.empty(len(columns))
     for row in range(len(indptr) - 1):
         for i in range(indptr[row], indptr[row + 1]):
-            out[i] = min(max(values[i] * a[row] * b[columns[i]], LEAST_VALUE), 1.0)
+            out[i] = min(max(max(values[i], LEAST_VALUE) * a[row] * b[columns[i]], LEAST_VALUE), 1.0)
     return out

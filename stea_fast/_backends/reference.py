@@ -112,12 +112,15 @@ def pair_evidence(
 
 def evidence_of_pairs(
     source: KG, target: KG, indptr: np.ndarray, columns: np.ndarray, beliefs: Beliefs, strengths: Strengths,
-    *, n_threads: int = 1, witnesses: str = "statement",
+    *, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """float32 and int32 [pairs]: L(e, e') of sparse pairs, and the number of neighbour pairs that add to it."""
+    """float32 and int32 [pairs]: L(e, e') of sparse pairs, and the number of neighbour pairs that add to it.
+
+    `indptr` says where the pairs of every row of the range begin.
+    """
     candidates, places = padded_rows(indptr, columns, -1)
     found, number = evidence_and_witnesses(
-        source, target, candidates, beliefs, strengths, forward=True, rows=(0, len(candidates)), n_threads=n_threads,
+        source, target, candidates, beliefs, strengths, forward=True, rows=rows, n_threads=n_threads,
         witnesses=witnesses,
     )  # fmt: skip
     return found[places], number[places]

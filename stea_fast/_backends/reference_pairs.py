@@ -26,15 +26,18 @@ def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tupl
 
 
 def union(
-    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, n_threads: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, first_row: int = 0,
+    n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], and rows of every column.
 
-    -1 stands for no proposal. Returns the united pairs, as they were given.
+    -1 stands for no proposal. The rows that columns propose are counted from `first_row` on; those that are not among
+    the pairs' rows are ignored. Returns the united pairs, as they were given.
     """
     n1, n2 = len(indptr) - 1, len(of_columns)
-    (i, a), (j, b) = np.nonzero(of_rows >= 0), np.nonzero(of_columns >= 0)
-    proposed = i * n2 + of_rows[i, a], of_columns[j, b].astype(np.int64) * n2 + j
+    own = (of_columns >= first_row) & (of_columns < first_row + n1)
+    (i, a), (j, b) = np.nonzero(of_rows >= 0), np.nonzero(own)
+    proposed = i * n2 + of_rows[i, a], (of_columns[j, b].astype(np.int64) - first_row) * n2 + j
     rows, united = np.divmod(distinct(np.concatenate([_keys(indptr, columns, n2), *proposed])), max(n2, 1))
     return offsets(rows, n1), united.astype(np.int32)
 
@@ -86,33 +89,42 @@ def joint_probabilities(
     return np.exp(np.minimum(0.5 * twice, 0.0))
 
 
+def largest(indptr: np.ndarray, order: np.ndarray | None, values: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """float64 [groups]: the largest value of every group, -inf for an empty one."""
+    return reduce_groups(np.maximum, values if order is None else values[order], indptr, -np.inf)
+
+
 def mutual_best(
-    indptr: np.ndarray, columns: np.ndarray, by_column: tuple[np.ndarray, np.ndarray], values: np.ndarray,
-    *, n_threads: int = 1,
-) -> np.ndarray:  # fmt: skip
-    """bool [pairs]: those with the largest value of both their row and their column; `by_column` is the transpose."""
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, largest_of_columns: np.ndarray, *, n_threads: int = 1
+) -> np.ndarray:
+    """bool [pairs]: those with the largest value of their row that is also that of their column."""
     row_best = reduce_groups(np.maximum, values, indptr, -np.inf)
-    column_best = reduce_groups(np.maximum, values[by_column[1]], by_column[0], -np.inf)
-    return (values == row_best[rows_of(indptr)]) & (values == column_best[columns])
+    return (values == row_best[rows_of(indptr)]) & (values == largest_of_columns[columns])
 
 
-def balance(
-    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_tails: np.ndarray, column_tails: np.ndarray,
-    *, times: int, n_threads: int = 1,
-) -> np.ndarray:  # fmt: skip
-    """Values ≥ 0, scaled until each row, and then each column, adds up to one with its tail: Sinkhorn's iteration.
+def scale_rows(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, tails: np.ndarray, column_factors: np.ndarray,
+    *, n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Half an iteration of Sinkhorn's, in which pairs become a(i)·v(i, j)·b(j): each row adds up to one with its tail.
 
-    A pair becomes a(i)·v(i, j)·b(j), where a(i) = 1/(Σ v(i, j)·b(j) + tail(i)) and then b(j) = 1/(Σ a(i)·v(i, j) +
-    tail(j)), from b = 1. Values are kept within [LEAST_VALUE, 1].
+    Values are at least LEAST_VALUE. Returns a(i) = 1/(Σ v(i, j)·b(j) + tail(i)), float64 [rows], and Σ a(i)·v(i, j) of
+    every column, float64 [columns], from which follow the factors of the columns.
     """
     rows, values = rows_of(indptr), np.maximum(values, LEAST_VALUE)
-    a, b = np.ones(len(row_tails)), np.ones(len(column_tails))
-    for _ in range(times):
-        a = _inverse(np.bincount(rows, values * b[columns], minlength=len(a)) + row_tails)
-        b = _inverse(np.bincount(columns, a[rows] * values, minlength=len(b)) + column_tails)
-    return np.clip(values * a[rows] * b[columns], LEAST_VALUE, 1.0)
+    a = inverse(np.bincount(rows, values * column_factors[columns], minlength=len(tails)) + tails)
+    return a, np.bincount(columns, a[rows] * values, minlength=len(column_factors)).astype(np.float64)
 
 
-def _inverse(total: np.ndarray) -> np.ndarray:
-    """1 where all has underflowed."""
-    return 1.0 / np.where(total > 0, total, 1.0)
+def inverse(totals: np.ndarray) -> np.ndarray:
+    """1/total; 1 where all has underflowed."""
+    return 1.0 / np.where(totals > 0, totals, 1.0)
+
+
+def scaled(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, row_factors: np.ndarray, column_factors: np.ndarray,
+    *, n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """float64 [pairs]: a(i)·v(i, j)·b(j), within [LEAST_VALUE, 1]."""
+    values = np.maximum(values, LEAST_VALUE)
+    return np.clip(values * row_factors[rows_of(indptr)] * column_factors[columns], LEAST_VALUE, 1.0)

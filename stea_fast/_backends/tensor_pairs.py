@@ -21,13 +21,17 @@ def transpose(indptr: Tensor, columns: Tensor, num_columns: int) -> tuple[Tensor
 
 
 def union(
-    indptr: Tensor, columns: Tensor, of_rows: Tensor, of_columns: Tensor, *, n_threads: int = 1
+    indptr: Tensor, columns: Tensor, of_rows: Tensor, of_columns: Tensor, *, first_row: int = 0, n_threads: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], and rows of every column."""
+    """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], and rows of every column.
+
+    The rows that columns propose are counted from `first_row` on; those that are not among the pairs' rows are ignored.
+    """
     n1, n2 = len(indptr) - 1, max(len(of_columns), 1)
     rows, others = (torch.arange(len(part), device=part.device)[:, None] for part in (of_rows, of_columns))
+    own = (of_columns >= first_row) & (of_columns < first_row + n1)
     forward = torch.where(of_rows >= 0, rows * n2 + of_rows, -1).flatten()
-    backward = torch.where(of_columns >= 0, of_columns.long() * n2 + others, -1).flatten()
+    backward = torch.where(own, (of_columns.long() - first_row) * n2 + others, -1).flatten()
     keys = torch.unique(torch.cat([_keys(indptr, columns, n2), forward, backward]))
     keys = keys[keys >= 0]
     return indptr_of(keys, n1, n2), (keys % n2).int()
@@ -75,29 +79,40 @@ def joint_probabilities(
     return torch.exp((0.5 * twice).clamp(max=0.0))
 
 
+def largest(indptr: Tensor, order: Tensor | None, values: Tensor, *, n_threads: int = 1) -> Tensor:
+    """float64 [groups]: the largest value of every group, -inf for an empty one."""
+    return segment(values if order is None else values[order.long()], indptr, "max")
+
+
 def mutual_best(
-    indptr: Tensor, columns: Tensor, by_column: tuple[Tensor, Tensor], values: Tensor, *, n_threads: int = 1
+    indptr: Tensor, columns: Tensor, values: Tensor, largest_of_columns: Tensor, *, n_threads: int = 1
 ) -> Tensor:
-    """bool [pairs]: those with the largest value of both their row and their column; `by_column` is the transpose."""
+    """bool [pairs]: those with the largest value of their row that is also that of their column."""
     row_best = segment(values, indptr, "max")
-    column_best = segment(values[by_column[1].long()], by_column[0], "max")
-    return (values == row_best[rows_of(indptr)]) & (values == column_best[columns.long()])
+    return (values == row_best[rows_of(indptr)]) & (values == largest_of_columns[columns.long()])
 
 
-def balance(
-    indptr: Tensor, columns: Tensor, values: Tensor, row_tails: Tensor, column_tails: Tensor,
-    *, times: int, n_threads: int = 1,
-) -> Tensor:  # fmt: skip
-    """Values ≥ 0, scaled until each row, and then each column, adds up to one with its tail: Sinkhorn's iteration."""
-    rows, at, values = rows_of(indptr), columns.long(), values.clamp(min=LEAST_VALUE)
-    begin, order = transpose(indptr, columns, len(column_tails))
-    by_column = order.long()
-    column_values, column_rows = values[by_column], rows[by_column]
-    a, b = torch.ones_like(row_tails), torch.ones_like(column_tails)
-    for _ in range(times):
-        a = _inverse(segment(values * b[at], indptr, "sum") + row_tails)
-        b = _inverse(segment(a[column_rows] * column_values, begin, "sum") + column_tails)
-    return (values * a[rows] * b[at]).clamp(LEAST_VALUE, 1.0)
+def scale_rows(
+    indptr: Tensor, columns: Tensor, values: Tensor, tails: Tensor, column_factors: Tensor, *, n_threads: int = 1
+) -> tuple[Tensor, Tensor]:
+    """Half an iteration of Sinkhorn's: the factors of the rows, float64 [rows], and the sums of the columns."""
+    values = values.clamp(min=LEAST_VALUE)
+    a = inverse(segment(values * column_factors[columns.long()], indptr, "sum") + tails)
+    begin, order = transpose(indptr, columns, len(column_factors))
+    return a, segment((a[rows_of(indptr)] * values)[order.long()], begin, "sum")
+
+
+def inverse(totals: Tensor) -> Tensor:
+    """1/total; 1 where all has underflowed."""
+    return 1.0 / torch.where(totals > 0, totals, 1.0)
+
+
+def scaled(
+    indptr: Tensor, columns: Tensor, values: Tensor, row_factors: Tensor, column_factors: Tensor, *, n_threads: int = 1
+) -> Tensor:
+    """float64 [pairs]: a(i)·v(i, j)·b(j), within [LEAST_VALUE, 1]."""
+    values = values.clamp(min=LEAST_VALUE)
+    return (values * row_factors[rows_of(indptr)] * column_factors[columns.long()]).clamp(LEAST_VALUE, 1.0)
 
 
 def rows_of(indptr: Tensor) -> Tensor:
@@ -113,8 +128,3 @@ def segment(values: Tensor, indptr: Tensor, reduce: str) -> Tensor:
 
 def _keys(indptr: Tensor, columns: Tensor, num_columns: int) -> Tensor:
     return rows_of(indptr) * num_columns + columns
-
-
-def _inverse(total: Tensor) -> Tensor:
-    """1 where all has underflowed."""
-    return 1.0 / torch.where(total > 0, total, 1.0)

@@ -54,11 +54,11 @@ class TensorBackend:
 
     def evidence_of_pairs(
         self, source: DeviceGraph, target: DeviceGraph, indptr: Tensor, columns: Tensor, beliefs: Beliefs,
-        strengths: Strengths, *, n_threads: int = 1, witnesses: str = "statement",
+        strengths: Strengths, *, rows: tuple[int, int], n_threads: int = 1, witnesses: str = "statement",
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """float32 and int32 [pairs]: L(e, e') of sparse pairs, and the number of neighbour pairs that add to it."""
         given = source, target, (indptr, columns), beliefs, strengths.forward
-        return self.kernels.evidence_and_witnesses(*given, rows=(0, len(indptr) - 1), witnesses=witnesses)
+        return self.kernels.evidence_and_witnesses(*given, rows=rows, witnesses=witnesses)
 
     def proposals(
         self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, strengths: Strengths, open_rows: Tensor,

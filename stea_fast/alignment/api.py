@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.named import executor_of
 from stea_fast._util import validate
 from stea_fast._util.options import names_nearest
 from stea_fast.alignment.calibration import (
@@ -182,6 +184,7 @@ def align(
     memory: str | float | None = None,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callable[[Round], object]] = (),
+    executor: str | Executor | None = None,
     progress: bool | None = None,
 ) -> Alignment:
     """Align two graphs: self-train, calibrate the probabilities, and decide for every source entity.
@@ -212,6 +215,7 @@ def align(
             `precision` and `one_to_one` may be others. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` of every run, the last of which gives the result. A
             round says of which run it is; those that a checkpoint had are not told again.
+        executor: Where sweeps run, as for `refine`; the default, None, takes the threads of this process.
         progress: True shows progress, False shows none; the default, None, shows it on a terminal only.
 
     Returns:
@@ -244,6 +248,7 @@ def align(
     runs = Runs(
         config, progress=progress, calibration=calibration,
         total=number_of_parts(pair, FOLDS[calibration], known) + 1, checkpoint=checkpoint, callbacks=callbacks,
+        executor=executor_of(executor),
     )  # fmt: skip
     if calibration == "none":
         calibrator = by_prior("calibration was not asked for")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from stea_fast._executors.base import Executor
 from stea_fast.clues.types import Clues
 from stea_fast.data.pair import Pair
 from stea_fast.selftraining.checkpoint import LOGGER
@@ -27,6 +28,7 @@ class Runs:
         total: how many runs there will be.
         checkpoint: the folder of the last run, in which those of the others lie; None writes nothing.
         callbacks: functions that are called with every round, which says of which run it is.
+        executor: where sweeps run.
     """
 
     def __init__(
@@ -38,8 +40,9 @@ class Runs:
         total: int,
         checkpoint: str | Path | None,
         callbacks: Sequence[Callable[[Round], object]],
+        executor: Executor | None,
     ) -> None:
-        self.config, self.progress = config, progress
+        self.config, self.progress, self.executor = config, progress, executor
         self.calibration, self.total, self.callbacks = calibration, total, callbacks
         self.folder = None if checkpoint is None else Path(checkpoint)
         self.begun = self.rounds_made = 0
@@ -59,7 +62,8 @@ class Runs:
     def _run(self, pair: Pair, clues: Clues | None, folder: Path | None) -> SelfTrainingResult:
         self.begun += 1
         return SelfTraining(
-            pair, preset=self.config, clues=clues, checkpoint=folder, callbacks=[self._tell], progress=self.progress
+            pair, preset=self.config, clues=clues, checkpoint=folder, callbacks=[self._tell], executor=self.executor,
+            progress=self.progress,
         ).run()  # fmt: skip
 
     def _tell(self, done: Round) -> None:

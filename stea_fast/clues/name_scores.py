@@ -8,7 +8,7 @@ import numpy as np
 
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.sparse import offsets
-from stea_fast.types import Ranking, TopK
+from stea_fast.types import PairScores, Ranking, TopK
 
 NAME_BETA = 15.0  # of similarities of names, which are cosines like those of encoders (`Schedule.beta`)
 
@@ -68,6 +68,18 @@ class NameScores:
         return (rows, columns, self.shape[0]), (columns, rows, self.shape[1])
 
 
+@dataclass(frozen=True, eq=False)
+class SummedScores:
+    """Scores of any pairs: the encoder's similarity and that of the names."""
+
+    encoder: PairScores
+    names: NameScores
+
+    def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """float64 [m]: the scores of m pairs."""
+        return np.asarray(self.encoder(rows, columns) + self.names(rows, columns))
+
+
 def with_names(candidates: TopK, names: NameScores, k: int) -> TopK:
     """An encoder's candidates and those by name, each scored by the sum of both similarities.
 
@@ -80,10 +92,8 @@ def with_names(candidates: TopK, names: NameScores, k: int) -> TopK:
     """
     assert candidates.score is not None, "as `topk` returns them"
     encoder, beta = candidates.score, candidates.beta
+    score = SummedScores(encoder, names)
     similarity = np.asarray(encoder(*names.sides[0][:2]), dtype=np.float64)
-
-    def score(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return np.asarray(encoder(rows, columns) + names(rows, columns))
 
     rankings, partitions = [], []
     for side, (own, other, size) in enumerate(names.sides):

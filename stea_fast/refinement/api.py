@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.named import executor_of
 from stea_fast._util import validate
 from stea_fast._util.arrays import is_torch, like, placed
 from stea_fast._util.options import names_nearest
@@ -149,6 +151,7 @@ def refine(
     backend: str = "auto",
     n_threads: int | None = None,
     rows_per_block: int | None = None,
+    executor: str | Executor | None = None,
 ) -> Refinement:
     """Refine an encoder's candidates by checking every guess against the guesses for its neighbours.
 
@@ -178,6 +181,9 @@ def refine(
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
         rows_per_block: On a GPU, the number of rows whose evidence is computed at a time; the kernel needs no memory
             beside its results, so this changes little. The default, None, computes all rows at once.
+        executor: Where the method "joint" runs: "threads", "processes" or "ray", or an `sf.ProcessExecutor` or
+            `sf.RayExecutor` with options of its own, whose workers then have their own number of threads. The result is
+            the same to the bit. The default, None, takes the threads of this process.
 
     Returns:
         A `Refinement`, whose arrays are of the kind of the candidates and on their device.
@@ -186,6 +192,7 @@ def refine(
         ValueError: An argument has an unusable value; the message says what was expected.
         TypeError: An argument is of the wrong type or does not exist; the message names the nearest one.
         BackendUnavailable: The backend asked for cannot run here.
+        ExecutorError: The workers of an executor cannot be used; the message says why.
 
     Example:
         >>> import numpy as np
@@ -199,7 +206,7 @@ def refine(
         [3, 2, 1, 0]
     """
     check_selection(select, threshold)
-    execution = Execution(backend, n_threads, rows_per_block)
+    execution = Execution(backend, n_threads, rows_per_block, executor_of(executor))
     check_graphs(kg1, kg2)
     problem = problem_of(candidates, kg1, kg2, seeds, holdout, relations, execution)
     return refined(problem, method_of(method), select, threshold)

@@ -9,56 +9,40 @@ where the tail is the mass that the encoder gives to everything outside the set.
 rows and columns are then balanced: each is divided by its sum, tail included, in turn (Sinkhorn's iteration). A pair
 whose rivals are better off elsewhere gains; what an entity loses to better rivals goes to its tail. Every sweep aligns
 the relations, lets the matched neighbours propose, and computes L anew, all from the p of the sweep before.
+
+The pairs are in shards of rows (`shard.py`), which an executor holds. What concerns columns, relations and beliefs
+is put together here, in the order of the shards.
 """
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from stea_fast._backends.counts import merge
+from stea_fast._executors.base import Session, WorkersReplaced
+from stea_fast.refinement import columns
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
-from stea_fast.refinement.pair_set import PairSet, from_keys, padded
+from stea_fast.refinement.prior import Prior, prior_of
 from stea_fast.refinement.problem import Outcome, Problem
-from stea_fast.refinement.proposing import Proposer
-from stea_fast.refinement.relations import contained, counted
+from stea_fast.refinement.relations import contained
+from stea_fast.refinement.shard import MAX_BELIEFS_PER_ENTITY, Matched, Shard, State, Task, Told, parts_of, ranking
 from stea_fast.refinement.start import affinity_at_seeds, with_affinity
 from stea_fast.refinement.workplace import Workplace, on_host
-from stea_fast.types import Beliefs, PairScores, RefinedRanking, RelationAlignment
+from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
+Result = TypeVar("Result")
 
-MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still open
-MIN_BELIEF = 0.01
-MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
-UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is known
 MAX_CHANGE_WHEN_SETTLED = 1e-3  # share of matched pairs that are new; no more than this ends the sweeps
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """What the encoder says.
-
-    Attributes:
-        keys, scores: of the candidates of both directions, row · number of columns + column, without repetition.
-        score: scores of any other pairs.
-        beta: inverse temperature.
-        log_partition: log Σ exp(β·score) of all targets of every row, and of all sources of every column; each None
-            if the given candidates have all the mass.
-    """
-
-    keys: np.ndarray
-    scores: np.ndarray
-    score: PairScores
-    beta: float
-    log_partition: tuple[np.ndarray | None, np.ndarray | None]
 
 
 def refine_jointly(problem: Problem, method: Joint) -> Outcome:
@@ -73,121 +57,92 @@ def refine_jointly(problem: Problem, method: Joint) -> Outcome:
     ]
     # One inverse temperature for both directions: rows and columns share their scores.
     prior = prior_of(rankings, problem.kg2.num_entities, float(np.mean(betas)), log_sums, problem.score)
-    joint = JointRefinement(problem, method, prior, place)
-    joint.run(method.sweeps)
-    k = rankings[0][0].shape[1]
-    refined = [joint.forward(k), joint.backward(k)][: len(rankings)]
-    return Outcome(refined, joint.alignment, joint.beliefs, joint.sweeps, betas)
+    with JointRefinement(problem, method, prior, place) as joint:
+        joint.run(method.sweeps)
+        refined = joint.rankings(rankings[0][0].shape[1])[: len(rankings)]
+        return Outcome(refined, joint.alignment, joint.beliefs, joint.sweeps, betas)
 
 
-def prior_of(
-    rankings: Sequence[tuple[np.ndarray, np.ndarray]],
-    num_columns: int,
-    beta: float,
-    log_partition: Sequence[np.ndarray | None],
-    score: PairScores | None,
-) -> Prior:
-    """From checked candidates of one or both directions; without `score`, others count as the last of their lists."""
-    keys, scores = [], []
-    for side, (indices, values) in enumerate(rankings):
-        place = np.nonzero((indices >= 0) & np.isfinite(values))
-        entity, other = place[0], indices[place].astype(np.int64)
-        keys.append(entity * num_columns + other if side == 0 else other * num_columns + entity)
-        scores.append(values[place].astype(np.float64))
-    together, first = np.unique(np.concatenate(keys), return_index=True)
-    rows, columns = (*log_partition, None)[:2]
-    return Prior(together, np.concatenate(scores)[first], score or _floor(rankings), beta, (rows, columns))
+class Held(NamedTuple):
+    """What the driver knows after a sweep, and the next one begins with.
 
+    Attributes:
+        soft: the beliefs of the entities of both graphs.
+        matched: the beliefs of either side in what is matched, with the probabilities.
+        told: what the shards were told to propose by in that sweep; None before the first.
+        states: those of all shards; None where no shard can be lost.
+    """
 
-def _floor(rankings: Sequence[tuple[np.ndarray, np.ndarray]]) -> PairScores:
-    """What a pair outside the lists can score at most."""
-    lowest = [np.min(values, axis=1, where=np.isfinite(values), initial=np.inf) for _, values in rankings]
-    least = min(float(values.min()) for values in lowest)
-    least = least if np.isfinite(least) else 0.0
-
-    def score(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        bound = lowest[0][i].astype(np.float64)
-        if len(lowest) == 2:
-            bound = np.minimum(bound, lowest[1][j])
-        return np.where(np.isfinite(bound), bound, least)
-
-    return score
+    soft: tuple[Beliefs, Beliefs]
+    matched: tuple[Beliefs, Beliefs]
+    told: Told | None
+    states: list[State] | None
 
 
 class JointRefinement:
-    """Sweeps over one sparse set of pairs.
+    """Sweeps over one sparse set of pairs, whose shards are with an executor.
 
     After `run`, `alignment` and `beliefs` are what the evidence rests on, and `sweeps` counts the sweeps made.
     """
 
-    pairs: PairSet
-    probs: np.ndarray  # float64 [pairs]
+    held: Held
+    alignment: RelationAlignment
+    beliefs: Beliefs
     sweeps = 0
 
     def __init__(self, problem: Problem, method: Joint, prior: Prior, place: Workplace) -> None:
         self.problem, self.method, self.prior = problem, method, prior
-        self.around = problem.surroundings
-        self.kg1, self.kg2 = self.around.graphs  # as the kernels see them
-        self.place, self.kernels, self.threads = place, place.kernels, place.n_threads
+        self.around, self.kernels = problem.surroundings, place.kernels
         if not hasattr(self.kernels, "proposals"):
             raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
         self.shape = problem.kg1.num_entities, problem.kg2.num_entities
-        self.open = tuple(_others(problem.seeds[:, side], size) for side, size in enumerate(self.shape))
-        self.proposers = [Proposer(self.around, side, (0, size), self.open) for side, size in enumerate(self.shape)]
-        self.candidates = self._candidates()
-        self._set_pairs(self.candidates)
-        self.evidence, self.witnesses = np.zeros(len(self.pairs), np.float32), np.zeros(len(self.pairs), np.int32)
-        # Not balanced: what the encoder's short lists leave out would be forced upon the rest.
-        self._update_probabilities(balance=0)
-        self.matched = self._matched()
+        self.given = copy.copy(problem.relations)  # shards remember what they made of an alignment: of this graph pair
+        task = Task(method, prior, problem.seeds, self.shape, self.kernels.__name__.rpartition(".")[2])
+        self.executor = place.executor
+        parts, graphs = parts_of(self.around.graphs), self.around.plain
+        self.shards: Session = self.executor.session(Shard, parts, *graphs, self.around.values, task)
+        try:
+            self._reliably(self._start)
+        except BaseException:
+            self.shards.close()
+            raise
 
-    def _candidates(self) -> PairSet:
-        """What the encoder lists, without other pairs of seeds, and the seeds."""
-        keys, scores, num_columns = self.prior.keys, self.prior.scores, self.shape[1]
-        rows, columns = np.divmod(keys, num_columns)
-        listed = self.open[0][rows] & self.open[1][columns]
-        seeds = self.problem.seeds
-        seed_keys = seeds[:, 0] * num_columns + seeds[:, 1]
-        keys, first = np.unique(np.concatenate([keys[listed], seed_keys]), return_index=True)
-        scores = np.concatenate([scores[listed], self.prior.score(*seeds.T)])[first]
-        return from_keys(keys, scores, self.shape, self.kernels.pairs, self.threads)
+    def __enter__(self) -> JointRefinement:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shards.close()
+
+    def _start(self) -> float:
+        # Not balanced: what the encoder's short lists leave out would be forced upon the rest.
+        return self._judged(self.shards.map("begin"), None, balance=0, damping=0.0)
 
     def run(self, sweeps: int) -> None:
         """Sweep until the matched pairs settle, at most this many times."""
         for self.sweeps in range(1, sweeps + 1):
-            changed = self._sweep()
+            changed = self._reliably(self._sweep)
             logger.debug("sweep %d of %d: %.1f %% of the matched pairs are new", self.sweeps, sweeps, 100 * changed)
             if changed <= MAX_CHANGE_WHEN_SETTLED:
                 break
 
     def _sweep(self) -> float:
         """One sweep; returns the share of the matched pairs that were not matched before."""
-        before, probs, matched = self.pairs, self.probs, self.matched
-        soft1, soft2 = map(self.around.beliefs, (0, 1), self.pairs.beliefs(probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF))
+        soft1, soft2 = map(self.around.beliefs, (0, 1), self.held.soft)
         self.alignment = self._relations(soft1, soft2)
-        strengths = self.kernels.strengths(self.alignment, self.kg1, self.kg2)
-        if self.method.proposals:
-            self._set_pairs(self.candidates.united(*self._proposed(strengths), before, self.prior.score))
         self.beliefs = soft1
-        self.evidence, self.witnesses = self.kernels.evidence_of_pairs(
-            self.kg1, self.kg2, self.around.offsets(self.pairs.indptr), self.pairs.columns, soft1, strengths,
-            n_threads=self.threads, witnesses=self.method.witnesses,
-        )  # fmt: skip
-        self._update_probabilities(self.method.balance)
-        places = self.pairs.positions_in(before)
-        if self.method.damping:
-            self._damp(np.append(probs, 0.0)[places])  # the last is for those that were not there
-        self.matched = self._matched()
-        now = places[self.matched]
-        return 1.0 - np.count_nonzero(matched[now[now >= 0]]) / max(len(now), 1)
+        proposed = told = None
+        if self.method.proposals:
+            told = Told(self.alignment, *map(self.around.beliefs, (0, 1), self.held.matched))
+            proposed = np.concatenate(self.shards.map("propose", told))
+        sums = self.shards.map("weigh", self.alignment, soft1, proposed)
+        return self._judged(sums, told, self.method.balance, self.method.damping)
 
     def _relations(self, soft1: Beliefs, soft2: Beliefs) -> RelationAlignment:
         """The relation alignment of a sweep; in the first ones with what relations have in common at seeds."""
-        if self.problem.relations is not None:
-            return self.problem.relations
-        graphs = self.kg1, self.kg2
-        counts = counted(self.kernels, graphs, (soft1, soft2), n_threads=self.threads)
-        alignment = RelationAlignment.trusted(*contained(self.kernels, graphs, counts))
+        if self.given is not None:
+            return self.given
+        counts = [merge(side) for side in zip(*self.shards.map("count", soft1, soft2), strict=True)]
+        alignment = RelationAlignment.trusted(*contained(self.kernels, self.around.graphs, counts))
         if self.sweeps > self.method.start_sweeps:
             return alignment
         statements = (each.den * 2.0**-each.scale_bits for each in counts)
@@ -196,79 +151,68 @@ class JointRefinement:
     @cached_property
     def affinity(self) -> csr_array:
         """What the relations of both graphs have in common at seeds, and attributes at values."""
-        return self.around.affinity(affinity_at_seeds(self.kg1, self.kg2, self.problem.seeds))
+        return self.around.affinity(affinity_at_seeds(*self.around.graphs, self.problem.seeds))
 
-    def _damp(self, before: np.ndarray) -> None:
-        """Keep a share of the probabilities that pairs had before: what two rivals hold in turn does not swing."""
-        mixed = (1.0 - self.method.damping) * self.probs + self.method.damping * before
-        self.probs = np.where(self.is_seed, 1.0, mixed)
+    def _judged(
+        self, sums: list[tuple[np.ndarray, np.ndarray]], told: Told | None, balance: int, damping: float
+    ) -> float:
+        """Probabilities from the column sums of T and of β·s; returns the share of matched pairs that are new."""
+        whole, listed = (columns.log_sum(parts) for parts in zip(*sums, strict=True))
+        whole, tails = columns.wholes_and_tails(whole, listed, self.prior.log_partition[1])
+        self.shards.map("judge", whole)
+        factors = np.ones(self.shape[1])
+        for _ in range(balance):
+            factors = columns.factors(self.shards.map("scale", factors), tails)
+        soft, best, largest = zip(*self.shards.map("finish", factors, damping), strict=True)
+        matched = self.shards.map("match", np.maximum.reduce(largest))
+        states = self.shards.map("state") if self.executor.can_lose_workers else None
+        count = sum(len(part.rows) for part in matched)
+        old = sum(part.old for part in matched)
+        self.held = Held((_stacked(soft), self._of_columns(best)), self._matched(matched), told, states)
+        return 1.0 - old / max(count, 1)
 
-    def _set_pairs(self, pairs: PairSet) -> None:
-        """Make these pairs the set: of rows with too many the best, by the encoder's scores."""
-        self.pairs = pairs.with_best_of(self.open[0], MAX_PAIRS_PER_SOURCE)
-        self.is_seed = np.repeat(~self.open[0], np.diff(self.pairs.indptr))  # a seed's row holds nothing else
-        self.logits = self.prior.beta * self.pairs.scores
+    def _of_columns(self, parts: tuple[columns.ColumnPairs, ...]) -> Beliefs:
+        indptr, best = columns.best_pairs(parts, MAX_BELIEFS_PER_ENTITY, self.shape[1], self.kernels.pairs)
+        return Beliefs(indptr, best.rows, best.values.astype(np.float32))
 
-    def _update_probabilities(self, balance: int) -> None:
-        """Compute T and p of every pair, with this many iterations of balancing."""
-        total = self.evidence * np.float64(self.method.evidence_weight)
-        if self.method.lone_witness != 1.0:
-            total[self.witnesses == 1] *= self.method.lone_witness
-        total += self.logits
-        wholes, tails = [], []
-        sums = self.pairs.log_sums(total), self.pairs.log_sums(self.logits)
-        for whole, listed, log_all in zip(*sums, self.prior.log_partition, strict=True):
-            if log_all is None:
-                log_tail = np.log(UNKNOWN_TAIL) + listed
-            else:
-                with np.errstate(divide="ignore"):
-                    log_tail = log_all + np.log(1.0 - np.exp(np.minimum(listed - log_all, 0.0)))
-                whole = np.logaddexp(whole, log_tail)
-            empty = np.full_like(whole, -np.inf)
-            tails.append(np.exp(np.subtract(log_tail, whole, where=np.isfinite(whole), out=empty)))
-            wholes.append(whole)
-        probs = self.pairs.joint_probabilities(total, tuple(wholes))
-        self.support = np.where(self.is_seed, 1.0, probs)
-        self.probs = np.where(self.is_seed, 1.0, self.pairs.balanced(probs, tuple(tails), balance))
+    def _matched(self, parts: list[Matched]) -> tuple[Beliefs, Beliefs]:
+        rows, targets, probs = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        n1, n2 = self.shape
+        return from_pairs(rows, targets, probs, n1), from_pairs(targets, rows, probs, n2)
 
-    def _matched(self) -> np.ndarray:
-        """bool [pairs]: those that are the best of both their sides."""
-        return self.pairs.mutual_best(np.where(self.is_seed, np.inf, self.probs))
+    def rankings(self, k: int) -> list[RefinedRanking]:
+        """The k best candidates of every source entity by p, and of every target entity."""
+        return [self._reliably(lambda: self._forward(k)), self._reliably(lambda: self._backward(k))]
 
-    def _proposed(self, strengths: Any) -> tuple[np.ndarray, np.ndarray]:
-        """int32 [n1, k] and [n2, k]: what matched neighbours propose for the entities of either side, -1 for none."""
-        places = np.flatnonzero(self.matched)
-        rows, columns, probs = (part[places] for part in (self.pairs.rows, self.pairs.columns, self.probs))
-        options = {"k": self.method.proposals, "n_threads": self.threads, "witnesses": self.method.witnesses}
-        sides = zip(self.proposers, ((rows, columns), (columns, rows)), self.shape, strict=True)
-        forward, backward = (
-            proposer.propose(
-                self.kernels, self.around.beliefs(proposer.side, from_pairs(*ends, probs, size)), self.alignment,
-                strengths, least=self.method.least_proposal, **options,
-            )
-            for proposer, ends, size in sides
-        )  # fmt: skip
-        return forward, backward
+    def _forward(self, k: int) -> RefinedRanking:
+        parts = self.shards.map("forward", k)
+        tables = ([getattr(part, name) for part in parts] for name in ("indices", "probs", "evidence", "support"))
+        return RefinedRanking(*map(np.concatenate, tables))
 
-    def forward(self, k: int) -> RefinedRanking:
-        """The k best candidates of every source entity by p."""
-        return self._ranking(self.pairs.best(self.probs, k)[0], self.pairs.columns, k)
+    def _backward(self, k: int) -> RefinedRanking:
+        indptr, best = columns.best_pairs(self.shards.map("backward", k), k, self.shape[1], self.kernels.pairs)
+        return ranking(indptr, best.rows, (best.values, *best.others), k)
 
-    def backward(self, k: int) -> RefinedRanking:
-        """The k best candidates of every target entity by p."""
-        return self._ranking(self.pairs.best(self.probs, k)[1], self.pairs.rows, k)
+    def _reliably(self, step: Callable[[], Result]) -> Result:
+        """A step in which all shards take part; if workers are lost, from the end of the sweep before once more."""
+        try:
+            return step()
+        except WorkersReplaced as lost:  # the session counts the losses, and puts an end to them
+            logger.warning("%s; the sweep begins anew", lost)
+        if hasattr(self, "held"):
+            self._reliably(self._restore)
+        return self._reliably(step)
 
-    def _ranking(self, best: tuple[np.ndarray, np.ndarray], other: np.ndarray, k: int) -> RefinedRanking:
-        places, positions = padded(best, k)
-        size = len(best[0]) - 1
-        indices = np.full((size, k), -1, dtype=np.int32)
-        probs, evidence, support = np.zeros((3, size, k), dtype=np.float32)
-        indices[places], probs[places] = other[positions], self.probs[positions]
-        evidence[places], support[places] = self.evidence[positions], self.support[positions]
-        return RefinedRanking(indices, probs, evidence, support)
+    def _restore(self) -> None:
+        self.shards.map("restore", self.held.told, each=self.held.states)
 
 
-def _others(entities: np.ndarray, size: int) -> np.ndarray:
-    mask = np.ones(size, dtype=bool)
-    mask[entities] = False
-    return mask
+def _stacked(parts: tuple[Beliefs, ...]) -> Beliefs:
+    """The beliefs of one range of rows after the other."""
+    begins = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = [part.indptr[:-1] + begin for part, begin in zip(parts, begins, strict=False)]
+    return Beliefs(
+        np.concatenate([*indptr, begins[-1:]]),
+        np.concatenate([part.targets for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+    )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
 from stea_fast._util import validate
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
@@ -22,11 +23,13 @@ class Execution(NamedTuple):
         backend: "auto" or the name of a backend.
         n_threads: threads of the CPU kernels; None for all CPUs of this process.
         rows_per_block: on a GPU, rows whose evidence is computed at a time; None for all.
+        executor: where the shards of a joint refinement are; None for the threads of this process.
     """
 
     backend: str = "auto"
     n_threads: int | None = None
     rows_per_block: int | None = None
+    executor: Executor | None = None
 
 
 @dataclass(frozen=True, eq=False)

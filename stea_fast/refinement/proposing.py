@@ -84,6 +84,15 @@ class Proposer:
         self.strongest[stale], self.changed[stale] = evidence[stale].max(axis=1, initial=0.0), 0.0
         return self.indices
 
+    def state(self) -> tuple[np.ndarray, ...]:
+        """What it remembers of its own entities."""
+        return self.indices, self.strongest, self.changed
+
+    def restore(self, state: tuple[np.ndarray, ...], matched: Beliefs, alignment: RelationAlignment) -> None:
+        """Go on where another one was, after it was told these."""
+        self.indices, self.strongest, self.changed = state[0], state[1].copy(), state[2].copy()
+        self.held, self.alignment = _first_of(matched), alignment
+
     def _stale(self, matched: Beliefs, alignment: RelationAlignment) -> np.ndarray:
         """bool [rows]: who is walked again; remembers what is believed now."""
         before, aligned = self.held, self.alignment

@@ -20,6 +20,8 @@ STRUCTURAL = Joint(evidence_weight=24.0, sweeps=24, lone_witness=0.5, damping=0.
 # Where no other view takes part, weak proposals are noise. Beside one they are not (bench/NOTES.md).
 ALONE = replace(STRUCTURAL, least_proposal=0.03)
 
+HERE = Execution()
+
 
 def refine_by_structure(
     kg1: KG,
@@ -30,6 +32,7 @@ def refine_by_structure(
     method: Joint = STRUCTURAL,
     names: NameScores | None = None,
     values: ValueNodes | None = None,
+    execution: Execution = HERE,
 ) -> Refinement:
     """Spread seeds over both graphs: matched neighbours propose pairs, and no encoder has a say.
 
@@ -40,9 +43,10 @@ def refine_by_structure(
         method: how the pairs are refined; where names or values take part, every proposal counts.
         names: how alike names are; None leaves them out.
         values: values as nodes of the graphs; None leaves them out.
+        execution: where it runs.
     """
     candidates = _no_candidates(kg1, kg2, k) if names is None else names.candidates(k)
-    problem = problem_of(candidates, kg1, kg2, seeds, (), None, Execution())
+    problem = problem_of(candidates, kg1, kg2, seeds, (), None, execution)
     if names is not None or values is not None:
         method = replace(method, least_proposal=0.0)
     return refined(replace(problem, values=values), method if names is None else replace(method, beta=NAME_BETA))

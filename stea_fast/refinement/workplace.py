@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends
+from stea_fast._executors.base import Executor
+from stea_fast._executors.threads import ThreadsExecutor
 from stea_fast._util import validate
 from stea_fast._util.array_ops import Array
 from stea_fast._util.threads import thread_count
@@ -25,6 +27,7 @@ class Workplace:
     """Kernels, and graphs as they take them.
 
     Attributes:
+        executor: where shards are.
         kernels: a backend, or `TensorBackend`.
         graphs: source and target graph, `KG` or `DeviceGraph`, with values as nodes where there are any.
         device: the torch device, None for the host.
@@ -32,6 +35,7 @@ class Workplace:
         make_alignment: what makes a relation alignment of two containments.
     """
 
+    executor: Executor
     kernels: Any
     graphs: tuple[Any, Any]
     device: Any
@@ -74,14 +78,15 @@ def workplace(problem: Problem) -> Workplace:
 
 def on_host(problem: Problem) -> Workplace:
     """The host, whatever the candidates are; it says so where graphs were copied to a device for nothing."""
-    backend, n_threads, _ = problem.execution
-    graphs = problem.surroundings.graphs
+    backend, n_threads, _, executor = problem.execution
+    graphs, kernels, count = problem.surroundings.graphs, _backends.resolve(backend), thread_count(n_threads)
     if unused := sorted({str(copy.device) for copy in _device_copies(problem)}):
         logger.warning(
             "this refinement works on the CPU: the copies of the graphs on %s, made by KG.to, are not used",
             " and ".join(unused),
         )
-    return Workplace(_backends.resolve(backend), graphs, None, thread_count(n_threads), RelationAlignment.trusted)
+    here = executor or ThreadsExecutor(count)
+    return Workplace(here, kernels, graphs, None, count, RelationAlignment.trusted)
 
 
 def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
@@ -93,7 +98,7 @@ def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
     device = _device_of([*arrays, *(problem.log_partition or ())], _device_copies(problem))
     graphs = DeviceGraph.upload(problem.kg1, device), DeviceGraph.upload(problem.kg2, device)
     kernels = TensorBackend(Kernels(device), problem.execution.rows_per_block)
-    return Workplace(kernels, graphs, device, 1, DeviceAlignment)
+    return Workplace(ThreadsExecutor(1), kernels, graphs, device, 1, DeviceAlignment)
 
 
 def _device_copies(problem: Problem) -> list[Any]:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.named import executor_of
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.options import names_nearest
 from stea_fast.clues.name_scores import with_names
@@ -83,6 +85,7 @@ class SelfTraining:
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` when it is finished.
+        executor: Where sweeps run, as for `refine`; the default, None, takes the threads of this process.
         progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
             terminal only.
 
@@ -116,9 +119,11 @@ class SelfTraining:
         memory: str | float | None = None,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callable[[Round], object]] = (),
+        executor: str | Executor | None = None,
         progress: bool | None = None,
     ) -> None:
         structure = check_graphs(pair, clues)
+        self.execution = Execution(executor=executor_of(executor))
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
         if preset is None:
             preset = usual_preset(pair, has_seeds=True)
@@ -291,7 +296,7 @@ class SelfTraining:
             candidates = with_names(candidates, self.names, self.config.search.k)
         relations = oracle_relations(self.pair) if self._reads_test_links else None
         graphs = self.pair.kg1, self.pair.kg2
-        problem = problem_of(candidates, *graphs, self.certain, self.held_out, relations, Execution())
+        problem = problem_of(candidates, *graphs, self.certain, self.held_out, relations, self.execution)
         step = method.plan.method(number, last=last)
         out = refined(replace(problem, values=self.values), step, method.select, threshold)
         structural = self._structural_view(previous) if method.two_views else None
@@ -306,7 +311,7 @@ class SelfTraining:
         """What seeds and anchors come to by structure alone, and the pairs that are likely enough."""
         out = refine_by_structure(
             self.pair.kg1, self.pair.kg2, self.certain, k=self.config.search.k, method=method.refinement,
-            names=self.names, values=self.values,
+            names=self.names, values=self.values, execution=self.execution,
         )  # fmt: skip
         pairs, probs = select(method.select, out.forward, out.backward, method.threshold, self.certain)
         return out, *self._given_out(out, pairs, probs, method.threshold)
@@ -339,5 +344,6 @@ class SelfTraining:
         method = replace(STRUCTURAL, sweeps=KNOWN_SWEEPS) if len(known) else STRUCTURAL
         graphs = self.pair.kg1, self.pair.kg2
         return refine_by_structure(
-            *graphs, seeds, k=self.config.search.k, method=method, names=self.names, values=self.values
-        )
+            *graphs, seeds, k=self.config.search.k, method=method, names=self.names, values=self.values,
+            execution=self.execution,
+        )  # fmt: skip

@@ -12,7 +12,7 @@ from stea_fast import _backends
 from stea_fast._backends import native_pairs, reference_pairs
 from stea_fast._util.sparse import offsets
 
-EXACT = ("transpose", "union", "positions", "best", "mutual_best")  # the others add up floats
+EXACT = ("transpose", "union", "positions", "best", "largest", "mutual_best")  # the others add up floats
 
 
 def random_pairs(rng, shape, count):
@@ -34,13 +34,15 @@ def random_case(rng, shape, count, k=2):
     sums = [rng.random(n) * 3 for n in shape]
     return {
         "transpose": ((*pairs, shape[1]), {}),
-        "union": ((*pairs, *proposals), {}),
+        "union": ((*pairs, *proposals), {"first_row": int(rng.integers(shape[0]))}),
         "positions": ((*pairs, *other, shape[1]), {}),
         "best": ((*groups, values), {"k": k, "least": -2.0}),
         "log_sums": ((*groups, values), {}),
         "joint_probabilities": ((*pairs, values, *sums), {}),
-        "mutual_best": ((*pairs, reference_pairs.transpose(*pairs, shape[1]), values), {}),
-        "balance": ((*pairs, probs, *tails), {"times": 5}),
+        "largest": ((*groups, values), {}),
+        "mutual_best": ((*pairs, values, rng.integers(-4, 5, size=shape[1]) * 1.0), {}),
+        "scale_rows": ((*pairs, probs, tails[0], sums[1]), {}),
+        "scaled": ((*pairs, probs, *sums), {}),
     }
 
 
@@ -87,7 +89,11 @@ def test_balanced_rows_and_columns_add_up_to_one_with_their_tails():
     indptr, columns = random_pairs(rng, (6, 7), 42)
     values, tails = rng.random(42), (rng.random(6), rng.random(7))
     for module in (reference_pairs, native_pairs):
-        balanced = module.balance(indptr, columns, values, *tails, times=300).reshape(6, 7)
+        factors = np.ones(7)
+        for _ in range(300):
+            of_rows, added = module.scale_rows(indptr, columns, values, tails[0], factors)
+            factors = reference_pairs.inverse(added + tails[1])
+        balanced = module.scaled(indptr, columns, values, of_rows, factors).reshape(6, 7)
         scale = balanced / values.reshape(6, 7)  # a(i)·b(j)
         a, b = scale[:, 0] / scale[0, 0], scale[0]
         np.testing.assert_allclose(balanced, a[:, None] * values.reshape(6, 7) * b, rtol=1e-9)
@@ -99,7 +105,8 @@ def test_balanced_rows_and_columns_add_up_to_one_with_their_tails():
 def test_scaling_a_row_of_nothing_but_zeros_gives_numbers():
     indptr, columns = np.array([0, 2, 3]), np.array([0, 1, 1], dtype=np.int32)
     for module in (reference_pairs, native_pairs, _backends.resolve("numba").pairs):
-        balanced = module.balance(indptr, columns, np.zeros(3), np.zeros(2), np.zeros(2), times=9)
+        of_rows, sums = module.scale_rows(indptr, columns, np.zeros(3), np.zeros(2), np.ones(2))
+        balanced = module.scaled(indptr, columns, np.zeros(3), of_rows, reference_pairs.inverse(sums))
         assert np.isfinite(balanced).all() and (balanced > 0).all() and (balanced <= 1).all()
 
 
@@ -110,7 +117,7 @@ def test_what_would_leave_the_arrays_is_refused(damage):
         "columns": lambda: native_pairs.transpose(indptr, columns + 1, 2),
         "indptr": lambda: native_pairs.transpose(indptr + 1, columns, 2),
         "order": lambda: native_pairs.log_sums(indptr, columns - 1, np.zeros(2)),
-        "values": lambda: native_pairs.balance(indptr, columns, np.zeros(1), np.zeros(1), np.zeros(2), times=1),
+        "values": lambda: native_pairs.scaled(indptr, columns, np.zeros(1), np.zeros(1), np.zeros(2)),
     }
     with pytest.raises(ValueError, match=damage):
         calls[damage]()

@@ -114,13 +114,17 @@ def test_what_the_joint_refinement_needs_stays_on_the_device(gpus, pair):
             *kgs[::-1], held[1], table, *map(place, opened[::-1]), forward=False, rows=(0, n2), **options
         )
         united = kernels.pairs.union(place(indptr), columns, of_rows, of_columns)
-        evidence, number = kernels.evidence_of_pairs(*kgs, *united, held[0], table, witnesses="neighbour")
+        evidence, number = kernels.evidence_of_pairs(*kgs, *united, held[0], table, rows=(0, n1), witnesses="neighbour")
         values = 4.0 * (evidence.astype(np.float64) if place is np.asarray else evidence.double())
         by_column = kernels.pairs.transpose(*united, n2)
         sums = kernels.pairs.log_sums(united[0], None, values), kernels.pairs.log_sums(*by_column, values)
         probs = kernels.pairs.joint_probabilities(*united, values, *sums)
-        balanced = kernels.pairs.balance(*united, probs, *(place(np.full(n, 0.1)) for n in (n1, n2)), times=3)
-        matched = kernels.pairs.mutual_best(*united, by_column, balanced)
+        tails, factors = (place(np.full(n, 0.1)) for n in (n1, n2))
+        for _ in range(3):
+            of_rows, column_sums = kernels.pairs.scale_rows(*united, probs, tails, factors)
+            factors = 1.0 / (column_sums + 0.1)
+        balanced = kernels.pairs.scaled(*united, probs, of_rows, factors)
+        matched = kernels.pairs.mutual_best(*united, balanced, kernels.pairs.largest(*by_column, balanced))
         return *united, evidence, number, balanced, matched
 
     alignment = sf.RelationAlignment.uniform(*graphs, 0.3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from scipy.special import logsumexp
 
 import stea_fast as sf
 from stea_fast.encoders import demo
-from stea_fast.refinement.joint import JointRefinement, prior_of
+from stea_fast.refinement.joint import JointRefinement
+from stea_fast.refinement.prior import prior_of
 from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.workplace import on_host
 from stea_fast.types import Ranking
@@ -163,7 +165,7 @@ def test_tensors_in_tensors_out(pair):
 
 def test_graphs_on_a_device_do_not_change_the_method(pair):
     moved = copy.copy(pair.kg1)
-    moved._set("device_graph", object())
+    moved._set("device_graph", SimpleNamespace(indptr=SimpleNamespace(device="elsewhere")))
     for kg1 in (moved, pair.kg1):
         step = sf.Refiner(kg1, pair.kg2, pair.train)
         assert step.plan == sf.Schedule()
@@ -173,15 +175,15 @@ def test_graphs_on_a_device_do_not_change_the_method(pair):
 
 
 def test_rows_with_too_many_pairs_keep_the_best(pair, monkeypatch):
-    monkeypatch.setattr("stea_fast.refinement.joint.MAX_PAIRS_PER_SOURCE", 3)
+    monkeypatch.setattr("stea_fast.refinement.shard.MAX_PAIRS_PER_SOURCE", 3)
     given = demo.candidates(pair)
     problem = problem_of(given, pair.kg1, pair.kg2, pair.train, (), None, Execution())
     place = on_host(problem)
     prior = prior_of(place.rankings(problem, None), pair.kg2.num_entities, 5.0, (None, None), None)
-    joint = JointRefinement(problem, sf.Joint(), prior, place)
-    joint.run(2)
-    assert np.bincount(joint.pairs.rows).max() == 3
-    first = joint.forward(3).indices[:, 0]
+    with JointRefinement(problem, sf.Joint(), prior, place) as joint:
+        joint.run(2)
+        assert max(np.diff(state.indptr).max() for state in joint.shards.map("state")) == 3
+        first = joint.rankings(3)[0].indices[:, 0]
     assert (first >= 0).mean() > 0.9
 
 

@@ -12,7 +12,7 @@ from stea_fast.refinement.pair_set import from_keys
 @pytest.fixture
 def pairs():
     """Of 2 rows and 4 columns: (0, 1), (0, 3), (1, 0), (1, 2)."""
-    return from_keys(np.array([1, 3, 4, 6]), np.array([0.1, 0.3, 0.4, 0.6]), (2, 4), reference_pairs, 1)
+    return from_keys(np.array([1, 3, 4, 6]), np.array([0.1, 0.3, 0.4, 0.6]), (0, 2), 4, reference_pairs, 1)
 
 
 def proposed(of_rows, of_columns):
@@ -48,7 +48,16 @@ def test_rows_with_too_many_pairs_keep_the_best_scored(pairs):
     assert kept.scores.tolist() == [0.3, 0.4, 0.6]
 
 
-def test_beliefs_are_the_largest_values_of_either_side(pairs):
-    rows, columns = pairs.beliefs(np.array([0.5, 0.9, 0.2, 0.001]), 1, 0.01)
-    assert [part.tolist() for part in rows] == [[0, 1, 2], [3, 0], pytest.approx([0.9, 0.2])]
-    assert [part.tolist() for part in columns] == [[0, 1, 2, 2, 3], [1, 0, 0], pytest.approx([0.2, 0.5, 0.9])]
+def test_a_shard_of_rows_takes_what_concerns_it(pairs):
+    """The rows 5 and 6 of many: the second column proposes 5, the third one 4, which is another shard's."""
+    shard = from_keys(np.array([5 * 4 + 1, 6 * 4 + 2]), np.zeros(2), (5, 7), 4, reference_pairs, 1)
+    assert shard.rows.tolist() == [5, 6] and shard.indptr.tolist() == [0, 1, 2]
+    asked = []
+
+    def score(rows, columns):
+        asked.extend(zip(rows.tolist(), columns.tolist(), strict=True))
+        return rows + 0.5
+
+    union = shard.united(*proposed([[0], [-1]], [[6], [5], [4], [-1]]), shard, score)
+    assert union.rows.tolist() == [5, 5, 6, 6] and union.columns.tolist() == [0, 1, 0, 2]
+    assert asked == [(5, 0), (6, 0)] and union.scores.tolist() == [5.5, 0.0, 6.5, 0.0]

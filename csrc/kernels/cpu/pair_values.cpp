@@ -1,6 +1,5 @@
 // Values over the pair set: best, sums, probabilities, balancing.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -31,90 +30,37 @@ double largest(const Groups& groups, const double* values, int64_t group) {
     return most;
 }
 
-// Shards of about equally many pairs: bounds in rows.
-std::vector<int64_t> shards_of(const PairRows& pairs) {
-    constexpr int64_t kMostShards = 8;  // each has a number for every column
-    constexpr int64_t kPairsOfAShard = 1 << 14;
-    const int64_t count = std::clamp<int64_t>(pairs.size() / kPairsOfAShard, 1, kMostShards);
+// Slices of about equally many pairs: bounds in rows.
+std::vector<int64_t> slices_of(const PairRows& pairs) {
+    constexpr int64_t kMostSlices = 8;
+    constexpr int64_t kLeastPairs = 1 << 14;
+    // Each has a number for every column, which must not cost more than its pairs do.
+    const int64_t pairs_of_a_slice = std::max(kLeastPairs, pairs.num_columns);
+    const int64_t count = std::clamp<int64_t>(pairs.size() / pairs_of_a_slice, 1, kMostSlices);
     std::vector<int64_t> bounds;
-    for (int64_t shard = 0; shard < count; ++shard) {
-        const int64_t first = pairs.size() / count * shard;
+    for (int64_t slice = 0; slice < count; ++slice) {
+        const int64_t first = pairs.size() / count * slice;
         bounds.push_back(std::lower_bound(pairs.indptr, pairs.indptr + pairs.rows, first) - pairs.indptr);
     }
     bounds.push_back(pairs.rows);
     return bounds;
 }
 
-// The scaling of rows and columns, in turn.
-class Balance {
-  public:
-    Balance(const PairRows& pairs, const double* values, const double* row_tails, const double* column_tails)
-        : pairs_(pairs),
-          values_(values),
-          row_tails_(row_tails),
-          column_tails_(column_tails),
-          bounds_(shards_of(pairs)),
-          sums_((bounds_.size() - 1) * static_cast<size_t>(pairs.num_columns)),
-          a_(static_cast<size_t>(pairs.rows), 1.0),
-          b_(static_cast<size_t>(pairs.num_columns), 1.0) {}
+double at_least(double value) { return std::max(value, kLeastValue); }
 
-    void iterate(const PairOptions& options) {
-        const auto shards = static_cast<int64_t>(bounds_.size()) - 1;
-        parallel_tasks(shards, options.n_threads, [this](int, int64_t shard) { scale_rows(shard); });
-        constexpr int64_t kColumns = 1 << 12;
-        const int64_t tasks = (pairs_.num_columns + kColumns - 1) / kColumns;
-        parallel_tasks(tasks, options.n_threads, [this](int, int64_t task) {
-            scale_columns(task * kColumns, std::min((task + 1) * kColumns, pairs_.num_columns));
-        });
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last_poll_ < std::chrono::milliseconds(100)) return;
-        last_poll_ = now;
-        if (options.poll()) throw Interrupted{};
+// Scales the rows of a slice, and adds what becomes of their pairs to the sums of the columns.
+void scale_slice(const PairRows& pairs, const double* values, const double* tails, const double* column_factors,
+                 int64_t first, int64_t last, double* row_factors, double* __restrict sums) {
+    for (int64_t row = first; row < last; ++row) {
+        const int64_t begin = pairs.indptr[row];
+        const int64_t end = pairs.indptr[row + 1];
+        double total = tails[row];
+        for (int64_t i = begin; i < end; ++i) total += at_least(values[i]) * column_factors[pairs.columns[i]];
+        if (!(total > 0.0)) total = 1.0;  // all has underflowed: as it was
+        const double a = row_factors[row] = 1.0 / total;
+        for (int64_t i = begin; i < end; ++i) sums[pairs.columns[i]] += at_least(values[i]) * a;
     }
-
-    double scaled(int64_t row, int64_t pair) const {
-        const double value = value_at(pair) * a_[static_cast<size_t>(row)];
-        return std::min(std::max(value * b_[static_cast<size_t>(pairs_.columns[pair])], kLeastValue), 1.0);
-    }
-
-  private:
-    double value_at(int64_t pair) const { return std::max(values_[pair], kLeastValue); }
-
-    double* sums_of(int64_t shard) { return sums_.data() + shard * pairs_.num_columns; }
-
-    void scale_rows(int64_t shard) {
-        double* __restrict sums = sums_of(shard);
-        std::fill_n(sums, pairs_.num_columns, 0.0);
-        for (int64_t row = bounds_[static_cast<size_t>(shard)]; row < bounds_[static_cast<size_t>(shard) + 1]; ++row) {
-            const int64_t begin = pairs_.indptr[row];
-            const int64_t end = pairs_.indptr[row + 1];
-            double total = row_tails_[row];
-            for (int64_t i = begin; i < end; ++i) total += value_at(i) * b_[static_cast<size_t>(pairs_.columns[i])];
-            if (!(total > 0.0)) total = 1.0;  // all has underflowed: as it was
-            const double a = a_[static_cast<size_t>(row)] = 1.0 / total;
-            for (int64_t i = begin; i < end; ++i) sums[pairs_.columns[i]] += value_at(i) * a;
-        }
-    }
-
-    void scale_columns(int64_t begin, int64_t end) {
-        const auto shards = static_cast<int64_t>(bounds_.size()) - 1;
-        for (int64_t column = begin; column < end; ++column) {
-            double total = column_tails_[column];
-            for (int64_t shard = 0; shard < shards; ++shard) total += sums_of(shard)[column];
-            b_[static_cast<size_t>(column)] = total > 0.0 ? 1.0 / total : 1.0;
-        }
-    }
-
-    const PairRows& pairs_;
-    const double* values_;
-    const double* row_tails_;
-    const double* column_tails_;
-    const std::vector<int64_t> bounds_;
-    std::vector<double> sums_;  // [shards, columns]
-    std::vector<double> a_;
-    std::vector<double> b_;
-    std::chrono::steady_clock::time_point last_poll_ = std::chrono::steady_clock::now();
-};
+}
 
 }  // namespace
 
@@ -170,26 +116,52 @@ void joint_probabilities(const PairRows& pairs, const double* values, const doub
     });
 }
 
-void mutual_best(const PairRows& pairs, const Groups& by_column, const double* values, uint8_t* best,
+void largest_values(const Groups& groups, const double* values, double* most, const PairOptions& options) {
+    over_groups(groups.indptr, groups.count, options,
+                [&](int, int64_t group) { most[group] = largest(groups, values, group); });
+}
+
+void mutual_best(const PairRows& pairs, const double* values, const double* largest_of_columns, uint8_t* best,
                  const PairOptions& options) {
-    std::vector<double> most(static_cast<size_t>(by_column.count));
-    over_groups(by_column.indptr, by_column.count, options,
-                [&](int, int64_t column) { most[static_cast<size_t>(column)] = largest(by_column, values, column); });
     const Groups by_row{pairs.indptr, nullptr, pairs.rows};
     over_groups(pairs.indptr, pairs.rows, options, [&](int, int64_t row) {
         const double most_of_row = largest(by_row, values, row);
         for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) {
-            best[i] = values[i] == most_of_row && values[i] == most[static_cast<size_t>(pairs.columns[i])];
+            best[i] = values[i] == most_of_row && values[i] == largest_of_columns[pairs.columns[i]];
         }
     });
 }
 
-void balance(const PairRows& pairs, const double* values, const double* row_tails, const double* column_tails,
-             int64_t times, double* balanced, const PairOptions& options) {
-    Balance scaling(pairs, values, row_tails, column_tails);
-    for (int64_t i = 0; i < times; ++i) scaling.iterate(options);
+void scale_rows(const PairRows& pairs, const double* values, const double* tails, const double* column_factors,
+                double* row_factors, double* sums, const PairOptions& options) {
+    const std::vector<int64_t> bounds = slices_of(pairs);
+    const auto slices = static_cast<int64_t>(bounds.size()) - 1;
+    std::fill_n(sums, pairs.num_columns, 0.0);
+    std::vector<double> others(static_cast<size_t>((slices - 1) * pairs.num_columns), 0.0);  // of all but the first
+    const auto sums_of = [&](int64_t slice) { return others.data() + (slice - 1) * pairs.num_columns; };
+    parallel_tasks(slices, options.n_threads, [&](int, int64_t slice) {
+        const auto i = static_cast<size_t>(slice);
+        scale_slice(pairs, values, tails, column_factors, bounds[i], bounds[i + 1], row_factors,
+                    slice == 0 ? sums : sums_of(slice));
+    });
+    constexpr int64_t kColumns = 1 << 12;
+    const int64_t tasks = (pairs.num_columns + kColumns - 1) / kColumns;
+    parallel_tasks(tasks, options.n_threads, [&](int, int64_t task) {
+        const int64_t end = std::min((task + 1) * kColumns, pairs.num_columns);
+        for (int64_t slice = 1; slice < slices; ++slice) {
+            for (int64_t column = task * kColumns; column < end; ++column) sums[column] += sums_of(slice)[column];
+        }
+    });
+    if (options.poll()) throw Interrupted{};
+}
+
+void scale_pairs(const PairRows& pairs, const double* values, const double* row_factors, const double* column_factors,
+                 double* scaled, const PairOptions& options) {
     over_groups(pairs.indptr, pairs.rows, options, [&](int, int64_t row) {
-        for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) balanced[i] = scaling.scaled(row, i);
+        for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) {
+            const double value = at_least(values[i]) * row_factors[row] * column_factors[pairs.columns[i]];
+            scaled[i] = std::min(at_least(value), 1.0);
+        }
     });
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stea_fast._executors.ray_cluster import RayExecutor
 from stea_fast.alignment.api import CALIBRATIONS, align
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
@@ -65,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--checkpoint", type=Path, metavar="FOLDER", help="continue there, and decide anew without new runs"
     )
+    group.add_argument(
+        "--ray", metavar="auto|ADDRESS", help="run sweeps on this Ray cluster; --threads is the threads of a worker"
+    )
     inputs.add_graph_options(parser)
     inputs.add_value_options(parser)
 
@@ -81,13 +85,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
     )
     name = arguments.preset or usual_preset(pair, has_seeds=len(pair.train) > 0)
+    executor = None if arguments.ray is None else RayExecutor(arguments.ray, threads=arguments.threads or 1)
     alignment = align(
         pair, preset=_preset(arguments, name), search=_search(arguments, name), memory=arguments.memory,
+        executor=executor,
         min_prob=arguments.min_prob, precision=arguments.precision,
         one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
         rounds=arguments.rounds, checkpoint=arguments.checkpoint,
         clues=clues, progress=console.progress, callbacks=[_Rounds(name, arguments.rounds, console)],
     )  # fmt: skip
+    if executor is not None:
+        executor.close()
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)
     judged = alignment.quality()

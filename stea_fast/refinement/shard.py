@@ -1,0 +1,307 @@
+"""A shard of the joint refinement: a range of source rows with their pairs, and all that is heavy about them.
+
+A shard also owns a range of targets: it computes what these propose and count, which needs no pairs. Which rows a shard
+has depends on the graphs alone, so a result does not depend on where its shards are, or on how many workers have them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from stea_fast import _backends
+from stea_fast._util.sparse import rows_of
+from stea_fast._util.threads import row_blocks
+from stea_fast.clues.value_nodes import ValueNodes
+from stea_fast.data.graph import KG
+from stea_fast.refinement.columns import ColumnPairs, wholes_and_tails
+from stea_fast.refinement.config import Joint
+from stea_fast.refinement.pair_set import PairSet, from_keys
+from stea_fast.refinement.prior import Prior
+from stea_fast.refinement.proposing import Proposer
+from stea_fast.refinement.surroundings import Surroundings
+from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
+
+EDGES_PER_SHARD = 1 << 18  # of the source graph: what proposals read of it fits a processor's cache
+MOST_SHARDS = 32  # each has a number for every column
+MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still open
+MIN_BELIEF = 0.01
+MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
+
+_STRENGTHS: WeakKeyDictionary[RelationAlignment, Any] = WeakKeyDictionary()  # the shards of a process share a table
+
+
+class Part(NamedTuple):
+    """The rows of a shard in the source graph, and its rows in the target graph: begin and end; values included."""
+
+    sources: tuple[int, int]
+    targets: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What all shards of a refinement know, beside the graphs.
+
+    Attributes:
+        method: the options.
+        prior: what the encoder says.
+        seeds: int64 [m, 2].
+        shape: how many entities both graphs have, without values.
+        backend: whose kernels are used.
+    """
+
+    method: Joint
+    prior: Prior
+    seeds: np.ndarray
+    shape: tuple[int, int]
+    backend: str
+
+    @cached_property
+    def open(self) -> tuple[np.ndarray, np.ndarray]:
+        """bool [n1] and [n2]: the entities that are in no seed."""
+        open1, open2 = (np.ones(size, dtype=bool) for size in self.shape)
+        open1[self.seeds[:, 0]], open2[self.seeds[:, 1]] = False, False
+        return open1, open2
+
+
+class State(NamedTuple):
+    """What a shard carries from sweep to sweep, and what a ranking shows of it."""
+
+    indptr: np.ndarray
+    columns: np.ndarray
+    scores: np.ndarray
+    probs: np.ndarray
+    matched: np.ndarray
+    evidence: np.ndarray
+    support: np.ndarray
+    proposed: tuple[tuple[np.ndarray, ...], ...]
+
+
+class Told(NamedTuple):
+    """What the shards of a sweep propose by: the relations, and what either side is matched with; values included."""
+
+    alignment: RelationAlignment
+    matched1: Beliefs
+    matched2: Beliefs
+
+
+class Matched(NamedTuple):
+    """The pairs that are the best of both their sides, and how many of them were so before."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    probs: np.ndarray
+    old: int
+
+
+def parts_of(graphs: tuple[KG, KG]) -> list[Part]:
+    """Shards of about equally many edges, by the source graph's size."""
+    count = min(max(1, len(graphs[0].edges) // EDGES_PER_SHARD), MOST_SHARDS)
+    sides = []
+    for kg in graphs:
+        blocks = row_blocks(kg.indptr + np.arange(len(kg.indptr)), count)
+        sides.append(blocks + [(kg.num_entities, kg.num_entities)] * (count - len(blocks)))
+    return [Part(sources, targets) for sources, targets in zip(*sides, strict=True)]
+
+
+class Shard:
+    """The pairs of some rows. Its methods are the steps of a sweep, in this order; each is one call of a worker."""
+
+    pairs: PairSet
+    probs: np.ndarray  # float64 [pairs]
+    support: np.ndarray  # float32 [pairs]
+    evidence: np.ndarray  # float32 [pairs]
+    matched: np.ndarray  # bool [pairs]
+    before: PairSet  # of the sweep before
+    old_probs: np.ndarray  # float64 [pairs of the sweep before]
+
+    def __init__(self, part: Part, n_threads: int, kg1: KG, kg2: KG, values: ValueNodes | None, task: Task) -> None:
+        self.part, self.n_threads, self.task, self.method = part, n_threads, task, task.method
+        self.kernels = _backends.resolve(task.backend)
+        self.around = Surroundings((kg1, kg2), values)
+        n1, n2 = task.shape
+        self.rows = min(part.sources[0], n1), min(part.sources[1], n1)
+        self.targets = min(part.targets[0], n2), min(part.targets[1], n2)
+        self.open_rows = task.open[0][slice(*self.rows)]
+        ranges = self.rows, self.targets
+        self.proposers = [Proposer(self.around, side, rows, task.open) for side, rows in enumerate(ranges)]
+        self.candidates = self._candidates()
+
+    def _candidates(self) -> PairSet:
+        """What the encoder lists, without other pairs of seeds, and the seeds."""
+        prior, seeds, num_columns = self.task.prior, self.task.seeds, self.task.shape[1]
+        own = slice(*np.searchsorted(prior.keys, np.array(self.rows) * num_columns))
+        keys, scores = prior.keys[own], prior.scores[own]
+        rows, columns = np.divmod(keys, num_columns)
+        listed = self.task.open[0][rows] & self.task.open[1][columns]
+        seeds = seeds[(seeds[:, 0] >= self.rows[0]) & (seeds[:, 0] < self.rows[1])]
+        seed_keys = seeds[:, 0] * num_columns + seeds[:, 1]
+        keys, first = np.unique(np.concatenate([keys[listed], seed_keys]), return_index=True)
+        scores = np.concatenate([scores[listed], prior.score(*seeds.T)])[first]
+        return from_keys(keys, scores, self.rows, num_columns, self.kernels.pairs, self.n_threads)
+
+    def begin(self) -> tuple[np.ndarray, np.ndarray]:
+        """Start with the candidates, of which nothing is evident; returns the sums of columns as `weigh` does."""
+        self._set_pairs(self.candidates)
+        self.before = self.pairs
+        self.matched = np.zeros(len(self.pairs), dtype=bool)
+        self.evidence = np.zeros(len(self.pairs), dtype=np.float32)
+        return self._weighed(np.zeros(len(self.pairs)))
+
+    def count(self, soft1: Beliefs, soft2: Beliefs) -> tuple[Any, Any]:
+        """The relation counts of its rows and of its targets."""
+        kg1, kg2 = self.around.graphs
+        options = {"n_threads": self.n_threads}
+        return (
+            self.kernels.relation_counts(kg1, kg2, soft1, rows=self.part.sources, **options),
+            self.kernels.relation_counts(kg2, kg1, soft2, rows=self.part.targets, **options),
+        )
+
+    def propose(self, told: Told) -> np.ndarray:
+        """Let matched neighbours propose pairs for its rows; returns int32 [targets, k], those of its targets."""
+        options: dict[str, Any] = {
+            "k": self.method.proposals,
+            "least": self.method.least_proposal,
+            "n_threads": self.n_threads,
+            "witnesses": self.method.witnesses,
+        }
+        alignment, *matched = told
+        strengths = self._strengths(alignment)
+        self.proposed, backward = (
+            proposer.propose(self.kernels, held, alignment, strengths, **options)
+            for proposer, held in zip(self.proposers, matched, strict=True)
+        )
+        return backward
+
+    def weigh(
+        self, alignment: RelationAlignment, soft1: Beliefs, of_columns: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Take in what was proposed, and compute the evidence of all pairs and T.
+
+        Returns log Σ exp of T and of β·s for every column.
+        """
+        self.before, self.old_probs = self.pairs, self.probs
+        if of_columns is not None:
+            self._set_pairs(self.candidates.united(self.proposed, of_columns, self.before, self.task.prior.score))
+        self.evidence, witnesses = self.kernels.evidence_of_pairs(
+            *self.around.graphs, self.pairs.indptr, self.pairs.columns, soft1, self._strengths(alignment),
+            rows=self.rows, n_threads=self.n_threads, witnesses=self.method.witnesses,
+        )  # fmt: skip
+        total = self.evidence * np.float64(self.method.evidence_weight)
+        if self.method.lone_witness != 1.0:
+            total[witnesses == 1] *= self.method.lone_witness
+        return self._weighed(total)
+
+    def _weighed(self, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        total += self.logits
+        self.total = total
+        (rows, columns), (listed_rows, listed) = self.pairs.log_sums(total), self.pairs.log_sums(self.logits)
+        log_all = self.task.prior.log_partition[0]
+        of_rows = None if log_all is None else log_all[slice(*self.rows)]
+        self.row_wholes, self.row_tails = wholes_and_tails(rows, listed_rows, of_rows)
+        return columns, listed
+
+    def judge(self, column_wholes: np.ndarray) -> None:
+        """Compute the probabilities, given the logarithms of all that a column has."""
+        probs = self.pairs.joint_probabilities(self.total, (self.row_wholes, column_wholes))
+        del self.total
+        self.probs = np.where(self.is_seed, 1.0, probs)
+        self.support = self.probs.astype(np.float32)
+        self.unscaled = probs
+        self.row_factors = np.ones(len(self.pairs.indptr) - 1)
+
+    def scale(self, column_factors: np.ndarray) -> np.ndarray:
+        """Balance the rows, given the factors of the columns; returns the sums of columns."""
+        self.row_factors, sums = self.pairs.scale_rows(self.unscaled, self.row_tails, column_factors)
+        return sums
+
+    def finish(self, column_factors: np.ndarray, damping: float) -> tuple[Beliefs, ColumnPairs, np.ndarray]:
+        """The probabilities of the sweep, with a share of those that pairs had before.
+
+        Returns the beliefs of its rows, and the best pairs and the largest value of every column.
+        """
+        scaled = self.pairs.scaled(self.unscaled, self.row_factors, column_factors)
+        del self.unscaled
+        self.places = self.pairs.positions_in(self.before)
+        if damping:  # what two rivals hold in turn does not swing
+            old = np.append(self.old_probs, 0.0)[self.places]  # the last is for pairs that were not there
+            scaled = (1.0 - damping) * scaled + damping * old
+        self.probs = np.where(self.is_seed, 1.0, scaled)
+        (begin, best), (_, of_columns) = self.pairs.best(self.probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
+        held = Beliefs(begin, self.pairs.columns[best], self.probs[best].astype(np.float32))
+        return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self._certain)
+
+    def match(self, largest_of_columns: np.ndarray) -> Matched:
+        """Its pairs that are the best of both their sides, given the largest value of every column."""
+        before, self.matched = self.matched, self.pairs.mutual_best(self._certain, largest_of_columns)
+        now = self.places[self.matched]
+        old = int(np.count_nonzero(before[now[now >= 0]]))
+        rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
+        return Matched(rows, columns, probs, old)
+
+    @property
+    def _certain(self) -> np.ndarray:
+        return np.where(self.is_seed, np.inf, self.probs)
+
+    def _column_pairs(self, positions: np.ndarray, *others: np.ndarray) -> ColumnPairs:
+        rows, columns = self.pairs.rows[positions], self.pairs.columns[positions]
+        return ColumnPairs(rows, columns, self.probs[positions], tuple(other[positions] for other in others))
+
+    def forward(self, k: int) -> RefinedRanking:
+        """The k best candidates of its rows by p."""
+        indptr, best = self.pairs.best(self.probs, k)[0]
+        values = self.probs[best], self.evidence[best], self.support[best]
+        return ranking(indptr, self.pairs.columns[best], values, k)
+
+    def backward(self, k: int) -> ColumnPairs:
+        """The k best of its pairs of every column by p, with evidence and support."""
+        return self._column_pairs(self.pairs.best(self.probs, k)[1][1], self.evidence, self.support)
+
+    def state(self) -> State:
+        """What it would take to go on elsewhere after a sweep."""
+        pairs = self.pairs
+        carried = self.probs, self.matched, self.evidence, self.support
+        proposed = tuple(proposer.state() for proposer in self.proposers)
+        return State(pairs.indptr, pairs.columns, pairs.scores, *carried, proposed)
+
+    def restore(self, told: Told | None, state: State) -> None:
+        """Go on from what another shard of the same rows had, which was told this in the sweep before."""
+        indptr, columns, scores, self.probs, self.matched, self.evidence, self.support, proposed = state
+        ranges = self.rows, self.targets
+        self.proposers = [Proposer(self.around, side, rows, self.task.open) for side, rows in enumerate(ranges)]
+        if told is not None:
+            for proposer, own, matched in zip(self.proposers, proposed, told[1:], strict=True):
+                proposer.restore(own, matched, told.alignment)
+        self._use(self.candidates.like(indptr, columns, scores))
+
+    def _set_pairs(self, pairs: PairSet) -> None:
+        """Make these pairs the set: of rows with too many the best, by the encoder's scores."""
+        self._use(pairs.with_best_of(self.open_rows, MAX_PAIRS_PER_SOURCE))
+
+    def _use(self, pairs: PairSet) -> None:
+        self.pairs = pairs
+        self.is_seed = np.repeat(~self.open_rows, np.diff(pairs.indptr))  # a seed's row holds nothing else
+        self.logits = self.task.prior.beta * pairs.scores
+
+    def _strengths(self, alignment: RelationAlignment) -> Any:
+        found = _STRENGTHS.get(alignment)
+        if found is None:
+            found = _STRENGTHS[alignment] = self.kernels.strengths(alignment, *self.around.graphs)
+        return found
+
+
+def ranking(indptr: np.ndarray, ids: np.ndarray, values: tuple[np.ndarray, ...], k: int) -> RefinedRanking:
+    """Rows of at most k candidates, best first, as a table; `values` are probabilities, evidence and support."""
+    rows = rows_of(indptr)
+    places = rows, np.arange(len(rows)) - indptr[rows]
+    size = len(indptr) - 1
+    indices = np.full((size, k), -1, dtype=np.int32)
+    probs, evidence, support = np.zeros((3, size, k), dtype=np.float32)
+    indices[places] = ids
+    for table, value in zip((probs, evidence, support), values, strict=True):
+        table[places] = value
+    return RefinedRanking(indices, probs, evidence, support)
