@@ -60,7 +60,8 @@ def refine_jointly(problem: Problem, method: Joint) -> Outcome:
     with JointRefinement(problem, method, prior, place) as joint:
         joint.run(method.sweeps)
         refined = joint.rankings(rankings[0][0].shape[1])[: len(rankings)]
-        return Outcome(refined, joint.alignment, joint.beliefs, joint.sweeps, betas)
+        alignment = joint.alignment if problem.relations is None else problem.relations
+        return Outcome(refined, alignment, joint.beliefs, joint.sweeps, betas)
 
 
 class Held(NamedTuple):

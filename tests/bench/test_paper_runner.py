@@ -262,13 +262,15 @@ def in_old_words(settings):
     if "search" not in settings:
         return {name: settings[name] for name in OLD_WORDS}
     encoder, method, search = settings["encoder"], settings["method"], settings["search"]
+    assert search.get("engine", "auto") == "auto" and search.get("dimensions") is search.get("budget") is None
     return {
         "encoder": encoder["name"],
         "encoder_options": {name: str(value) for name, value in encoder["options"].items()},
         "method": method["name"],
         "relations": method.get("relations", "estimated"),
         "start_rounds": method.get("start_rounds", 0),
-        **search,
+        "k": search["k"],
+        "csls": search["csls"],
         **{name: settings[name] for name in ("rounds", "seed", "tolerance", "validation")},
     }
 

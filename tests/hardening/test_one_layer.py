@@ -12,6 +12,10 @@ CHANGES = re.compile(
 )
 EXAMPLE = re.compile(r"\s*(?:>>>|\.\.\.) ")  # in a docstring
 EXCEPTIONS = {
+    # Messages between the processes of one run, in a folder that goes with it: nothing that outlasts the run.
+    "_executors/messages.py",
+    "_executors/process_worker.py",
+    "_executors/processes.py",
     "_util/disk.py",  # the layer itself
     "_util/memory.py",  # a switch of the system that looks like a file
     "cli/commands/bench.py",  # a file to read, in a temporary folder
