@@ -53,7 +53,7 @@ $(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,sssom,examples]"
+	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,sssom,examples,ray]"
 	touch $@
 
 # atheris has no wheel for every Python; without it the harness has its own mutations.
