@@ -15,7 +15,6 @@ from bench.scale.run import RESULTS
 
 PAGE, FIGURE = DOCS / "scale.md", DOCS / "figures" / "scale.svg"
 BEGIN, END = "<!-- measured by bench.scale.run -->", "<!-- end -->"
-NOT_RUN = "not run"
 COLOURS = {"structural": "#0969da", "large": "#bc4c00"}
 Lines = dict[str, dict[str, Any]]
 
@@ -26,7 +25,7 @@ def latest(path: Path = RESULTS) -> Lines:
 
 
 def table(lines: Lines) -> str:
-    """Every cell, run or not."""
+    """Every cell that was run, and how many were not."""
     header = [
         "pair, seeds, preset",
         "threads",
@@ -36,18 +35,18 @@ def table(lines: Lines) -> str:
         "precision",
         "recall",
         "F1",
-        "search",
     ]
-    return markdown(header, [_row(cell, lines.get(cell.key)) for cell in all_cells()])
+    keys = [cell.key for cell in all_cells()]
+    rows = [_row(lines[key]) for key in keys if key in lines]
+    left = f"{len(keys) - len(rows)} of {len(keys)} cells have not been run; `--list` names them."
+    return f"{markdown([*header, 'search'], rows)}\n\n{left}"
 
 
-def _row(cell: Cell, line: dict[str, Any] | None) -> list[str]:
-    if line is None:
-        return [cell.key, *[NOT_RUN] * 7, ""]
+def _row(line: dict[str, Any]) -> list[str]:
     quality = (f"{line[name]:.3f}" for name in ("hit1", "precision", "recall", "f1"))
     time = f"{_duration(line['seconds'])} ({_duration(line['planned_seconds'])})"
     memory = f"{line['peak_mb'] / 1e3:.2f} GB ({line['planned_mb'] / 1e3:.2f})"
-    return [cell.key, str(line["threads"]), time, memory, *quality, _search(line)]
+    return [line["cell"], str(line["threads"]), time, memory, *quality, _search(line)]
 
 
 def _duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Run cells of the table of sizes, each in a process of its own, and note what came out.
 
-    python -m bench.scale.run [--only "dbp1m-1[0-9]*K/*/structural"] [--threads 2] [--again]
+    python -m bench.scale.run [--only "dbp1m-1[0-9]*K/*/structural"] [--threads 2] [--again] [--list]
 
 Every finished cell is a line of bench/results/scale/cells.jsonl: seconds of making or reading the pair and of the run,
 the largest memory of the process, Hit@1 among test targets, precision, recall and F1 of the links given out (entities
@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--only", default="*", help="cells whose name matches this pattern")
     parser.add_argument("--threads", type=int, help="threads of every run (default: all)")
     parser.add_argument("--again", action="store_true", help="also cells that have been run")
+    parser.add_argument("--list", action="store_true", help="name the cells that would be run, and run none")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.threads is not None:
@@ -84,6 +85,9 @@ def main() -> None:
     finished = set() if arguments.again else {line["cell"] for line in store.read(RESULTS)}
     for cell in all_cells():
         if cell.key in finished or not fnmatch(cell.key, arguments.only):
+            continue
+        if arguments.list:
+            print(cell.key)
             continue
         command = module_command("bench.scale.run", "--cell", cell.key)
         done = subprocess.run(command, env=environment(), check=True, stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""The table of sizes: cells have names, unfinished ones say so, growth is computed from what was run."""
+"""The table of sizes: cells have names, unfinished ones are counted, growth is computed from what was run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from bench.lib.folders import ROOT
-from bench.scale import render
-from bench.scale.cells import Cell, all_cells
+from bench.scale import render, run
+from bench.scale.cells import PRESETS, Cell, all_cells
 
 
 def line(cell: str, edges: int, seconds: float, peak_mb: float, search=None):
@@ -26,17 +26,22 @@ def test_every_cell_has_a_name_of_its_own():
     assert len(set(keys)) == len(keys) and "dbp1m-2M/1%/large" in keys and "contea_zh_en/20%/structural" in keys
 
 
-def test_cells_that_were_not_run_say_so_and_others_are_shown():
+def test_cells_that_were_run_are_shown_and_the_others_counted():
     key = "dbp1m-1M/1%/large"
     search = {"engine": "partitioned", "width": 176, "recall": [0.91, 0.87]}
-    rows = render.table({key: line(key, 100, 1200.0, 7654.0, search)}).splitlines()
-    assert len(rows) == len(all_cells()) + 2 and sum("not run" in row for row in rows) == len(all_cells()) - 1
-    shown = next(row for row in rows if key in row)
-    assert (
-        "20 min (10 min)" in shown
-        and "7.65 GB (15.31)" in shown
-        and "partitioned, 176 dimensions, recall 0.87" in shown
-    )
+    *rows, _, left = render.table({key: line(key, 100, 1200.0, 7654.0, search)}).splitlines()
+    assert len(rows) == 3 and left.startswith(f"{len(all_cells()) - 1} of {len(all_cells())} cells have not been run")
+    assert key in rows[-1] and "20 min (10 min)" in rows[-1] and "7.65 GB (15.31)" in rows[-1]
+    assert "partitioned, 176 dimensions, recall 0.87" in rows[-1]
+
+
+def test_cells_that_would_be_run_are_listed(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "cells.jsonl")
+    monkeypatch.setattr(sys, "argv", ["run", "--list", "--only", "dbp1m-2M/*"])
+    run.main()
+    assert capsys.readouterr().out.split() == [
+        f"dbp1m-2M/{seeds}/{name}" for seeds in ("1%", "20%") for name in PRESETS
+    ]
 
 
 def test_growth_is_that_of_sizes_that_were_run():
