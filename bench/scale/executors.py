@@ -2,8 +2,8 @@
 
     python -m bench.scale.executors [--size 500K] [--sweeps 4] [--workers 1,2] [--rounds 1] [--results FILE]
 
-The pair is `sf.synthetic_pair(profile="dbp1m")` with 20 % seeds, refined by structure alone. Every worker has one thread.
-Workers are started, and have made a first small refinement, before the clock runs: a run of minutes does not notice it.
+The pair is `sf.synthetic_pair(profile="dbp1m")` with 20 % seeds, refined by structure alone. Every worker has one
+thread. Workers are started, and have made a first small refinement, before the clock runs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,14 +24,14 @@ from bench.lib.processes import limit_threads
 SEED_FRACTION, K = 0.2, 10
 
 
-def contenders(workers: list[int], stack: ExitStack) -> dict[str, Any]:
-    """Executors by name, each ready; None is the threads of this process, of which there is one."""
+def contenders(workers: list[int]) -> dict[str, Callable[[], Any]]:
+    """What makes executors, by their names; that of "one thread" makes None, which stands for this process."""
     import stea_fast as sf
 
-    made: dict[str, Any] = {"one thread": None}
-    for name, make in (("processes", sf.ProcessExecutor), ("ray", lambda **given: sf.RayExecutor("local", **given))):
-        for count in workers:
-            made[f"{name}, {count}"] = stack.enter_context(make(workers=count))
+    made: dict[str, Callable[[], Any]] = {"one thread": nullcontext}
+    for count in workers:
+        made[f"processes, {count}"] = partial(sf.ProcessExecutor, count)
+        made[f"ray, {count}"] = partial(sf.RayExecutor, "local", workers=count)
     return made
 
 
@@ -53,19 +54,18 @@ def measure(size: int, sweeps: int, workers: list[int], rounds: int) -> dict[str
     """All contenders in turns; the seconds of each, and whether all found the same bits."""
     import stea_fast as sf
 
-    with ExitStack() as stack:
-        ready = contenders(workers, stack)
-        small = refinement(sf.synthetic_pair(500, seed=0), 1)
-        for executor in ready.values():
-            small(executor)
-        pair = sf.synthetic_pair(size, seed=0, profile="dbp1m", seed_fraction=SEED_FRACTION)
-        work = refinement(pair, sweeps)
-        seconds: dict[str, list[float]] = {name: [] for name in ready}
-        bits = set()
-        for number in range(rounds):
-            for name in list(ready)[:: -1 if number % 2 else 1]:
+    makers = contenders(workers)
+    small = refinement(sf.synthetic_pair(500, seed=0), 1)
+    pair = sf.synthetic_pair(size, seed=0, profile="dbp1m", seed_fraction=SEED_FRACTION)
+    work = refinement(pair, sweeps)
+    seconds: dict[str, list[float]] = {name: [] for name in makers}
+    bits = set()
+    for number in range(rounds):
+        for name in list(makers)[:: -1 if number % 2 else 1]:
+            with makers[name]() as executor:  # one at a time: the workers of another would hold its CPUs
+                small(executor)
                 begin = perf_counter()
-                bits.add(work(ready[name]))
+                bits.add(work(executor))
                 seconds[name].append(perf_counter() - begin)
     edges = len(pair.kg1.edges) + len(pair.kg2.edges)
     return {"size": size, "edges": edges, "sweeps": sweeps, "seconds": seconds, "same_bits": len(bits) == 1}
