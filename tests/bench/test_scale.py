@@ -84,3 +84,14 @@ def test_a_cell_runs_in_a_process_of_its_own():
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["entities"] == [15_000, 15_000] and 0.3 < found["hit1"] < 0.9 and found["threads"] == 1
     assert found["planned_mb"] > 0 and found["searches"] == [{}]
+
+
+@pytest.mark.slow
+def test_executors_are_compared_by_their_bits():
+    pytest.importorskip("ray")
+    command = [sys.executable, "-m", "bench.scale.executors", "--size", "15K", "--sweeps", "1", "--workers", "1"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    *rows, last = done.stdout.splitlines()
+    assert last == "the same bits" and [row.split("|")[1].strip() for row in rows[2:]] == [
+        "one thread", "processes, 1", "ray, 1"
+    ]  # fmt: skip
