@@ -89,7 +89,8 @@ def judge(pair: sf.Pair, alignment: sf.Alignment, absent: np.ndarray) -> dict[st
         f"sources without counterpart linked at {SURE}":
             float((probs[absent] >= SURE).mean()) if len(absent) else None,
         "expected precision": alignment.expected_precision,
-        f"links at {WANTED}": int(sure.sum()), f"reached at {WANTED}": float(right[sure].mean()),
+        f"links at {WANTED}": int(sure.sum()),
+        f"reached at {WANTED}": float(right[sure].mean()) if sure.any() else None,
     }  # fmt: skip
 
 
