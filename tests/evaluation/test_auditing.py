@@ -25,6 +25,9 @@ def run(pair, **options):
     return sf.SelfTraining(pair, **{**SMALL, **options}).run()
 
 
+PRESETS = ["structural", pytest.param("fast", marks=pytest.mark.slow)]
+
+
 @pytest.mark.parametrize("method", sorted({*METHODS} - {"structural"}))  # which takes no encoder
 def test_it_passes_for_every_method(pair, method):
     found = sf.audit(pair, lambda given: run(given, method=method))
@@ -55,7 +58,7 @@ def named(pair):
     return replace(pair, kg1=graphs[0], kg2=graphs[1])
 
 
-@pytest.mark.parametrize("preset", ["structural", "fast"])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_it_passes_for_alignments_with_names_and_without_seeds(pair, preset):
     given = named(pair)
     unseeded = replace(given, train=given.train[:0])
@@ -63,7 +66,7 @@ def test_it_passes_for_alignments_with_names_and_without_seeds(pair, preset):
     assert found.numbers > 1000 and any("probs" in name for name in found.arrays)
 
 
-@pytest.mark.parametrize("preset", ["structural", "fast"])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_names_in_the_input_leave_alignments_by_structure_bit_identical(pair, preset):
     bare, with_names = (
         sf.align(each, preset=preset, rounds=1, clues=None, progress=False) for each in (pair, named(pair))
