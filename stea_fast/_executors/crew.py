@@ -5,10 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stea_fast._executors.base import Done, ExecutorError, Make, WorkersReplaced
 from stea_fast._executors.host import dealt
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MOST_LOSSES = 5  # of workers in one session: after that it is not chance
 
@@ -40,6 +43,45 @@ class Crew(Protocol):
 
     def abandon(self) -> None:
         """End calls that nobody waits for any more."""
+
+    def close(self) -> None:
+        """End the workers."""
+
+
+class CrewExecutor:
+    """What executors with workers outside this process have in common; a `with` statement closes them."""
+
+    can_lose_workers = True
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers, and remove what was made for them; what was there before, such as a cluster, stays."""
+        self._crew.close()
+
+    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
+        """Make an object for every part of some work, which the workers hold.
+
+        Args:
+            make: A function of a module, called with a part, the number of threads, and `common`.
+            parts: What distinguishes the objects.
+            common: Arguments that all of them share.
+
+        Returns:
+            A session, whose `map` calls a method of all objects.
+
+        Raises:
+            ExecutorError: The workers cannot be used; the message says why.
+        """
+        self._crew.workers()  # before anything is written for them: a closed executor says that it is
+        return CrewSession(self._crew, make, parts, common)
 
 
 class CrewSession:

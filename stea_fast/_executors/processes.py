@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from stea_fast._executors import messages
-from stea_fast._executors.base import ExecutorError, Make
-from stea_fast._executors.crew import CrewSession, Loss
+from stea_fast._executors.base import ExecutorError
+from stea_fast._executors.crew import CrewExecutor, Loss
 from stea_fast._util import validate
 from stea_fast._util.threads import thread_count
 
@@ -127,7 +127,7 @@ class ProcessCrew:
             self.crew.pop().end()
 
 
-class ProcessExecutor:
+class ProcessExecutor(CrewExecutor):
     """Run heavy work in worker processes on this machine.
 
     Results are those of one process, to the bit. On one machine threads are as fast and need less memory; processes are
@@ -153,40 +153,11 @@ class ProcessExecutor:
         True
     """
 
-    can_lose_workers = True
-
     def __init__(self, workers: int | None = None, *, threads: int = 1, folder: str | Path | None = None) -> None:
         validate.count(threads, "threads", minimum=1, maximum=1024)
         usual = max(1, thread_count(None) // threads)
         count = usual if workers is None else validate.count(workers, "workers", minimum=1, maximum=1024)
-        self._crew = ProcessCrew(count, threads, folder)
-
-    def __enter__(self) -> ProcessExecutor:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the processes, and remove their files."""
-        self._crew.close()
-
-    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
-        """Make an object for every part of some work, which the workers hold.
-
-        Args:
-            make: A function of a module, called with a part, the number of threads, and `common`.
-            parts: What distinguishes the objects.
-            common: Arguments that all of them share.
-
-        Returns:
-            A session, whose `map` calls a method of all objects.
-
-        Raises:
-            ExecutorError: The workers cannot be used; the message says why.
-        """
-        self._crew.workers()
-        return CrewSession(self._crew, make, parts, common)
+        super().__init__(ProcessCrew(count, threads, folder))
 
 
 def _answer(worker: Worker, path: Path) -> Any:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from stea_fast._executors.base import ExecutorError, Make
-from stea_fast._executors.crew import CrewSession, Loss
+from stea_fast._executors.base import ExecutorError
+from stea_fast._executors.crew import CrewExecutor, Loss
 from stea_fast._executors.ray_nodes import check_nodes, worker_class
 from stea_fast._util import validate
 
@@ -108,7 +108,7 @@ class RayCrew:
             self.discard(worker)
 
 
-class RayExecutor:
+class RayExecutor(CrewExecutor):
     """Run heavy work on a Ray cluster, one machine or many.
 
     Results are those of one process, to the bit, however many workers there are. A worker or machine that is lost in
@@ -135,8 +135,6 @@ class RayExecutor:
         ExecutorError
     """
 
-    can_lose_workers = True
-
     def __init__(self, address: str = "auto", *, workers: int | None = None, threads: int = 1) -> None:
         threads = validate.count(threads, "threads", minimum=1, maximum=1024)
         if not isinstance(address, str):
@@ -153,33 +151,7 @@ class RayExecutor:
                 f"the cluster has {cpus * threads} CPUs, too few for {workers} workers of {threads} threads: "
                 "add machines by `ray start --address=...`, or ask for fewer"
             )
-        self._crew = RayCrew(ray, count, threads, own)
-
-    def __enter__(self) -> RayExecutor:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the workers; Ray itself only if this executor started it."""
-        self._crew.close()
-
-    def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
-        """Make an object for every part of some work, which the workers hold.
-
-        Args:
-            make: A function of a module, called with a part, the number of threads, and `common`.
-            parts: What distinguishes the objects.
-            common: Arguments that all of them share.
-
-        Returns:
-            A session, whose `map` calls a method of all objects.
-
-        Raises:
-            ExecutorError: The workers cannot be used; the message says why.
-        """
-        return CrewSession(self._crew, make, parts, common)
+        super().__init__(RayCrew(ray, count, threads, own))
 
 
 class _explained:  # noqa: N801 - a context manager
