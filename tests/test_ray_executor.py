@@ -15,7 +15,7 @@ from stea_fast._executors import ray_cluster, ray_nodes
 from stea_fast._executors.base import ExecutorError
 
 pytestmark = pytest.mark.slow
-ray = pytest.importorskip("ray")
+ray = pytest.importorskip("ray", reason="the executor of a cluster needs Ray")
 
 
 @pytest.fixture(scope="module", autouse=True)

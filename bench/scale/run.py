@@ -27,6 +27,7 @@ def measure(key: str) -> dict[str, Any]:
     """In the fresh process: one cell."""
     import stea_fast as sf
     from bench.lib.measure import machine_facts
+    from bench.paper.compute import commit
     from bench.scale.cells import all_cells
     from stea_fast._util import memory
     from stea_fast._util.threads import thread_count
@@ -62,6 +63,7 @@ def measure(key: str) -> dict[str, Any]:
         "searches": [each.search for each in result.history],
         "threads": thread_count(None),
         "machine": machine_facts(),
+        "commit": commit(),
     }
 
 

@@ -83,12 +83,12 @@ def test_a_cell_runs_in_a_process_of_its_own():
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["entities"] == [15_000, 15_000] and 0.3 < found["hit1"] < 0.9 and found["threads"] == 1
-    assert found["planned_mb"] > 0 and found["searches"] == [{}]
+    assert found["planned_mb"] > 0 and found["searches"] == [{}] and found["commit"]
 
 
 @pytest.mark.slow
 def test_executors_are_compared_by_their_bits():
-    pytest.importorskip("ray")
+    pytest.importorskip("ray", reason="Ray is one of the executors")
     command = [sys.executable, "-m", "bench.scale.executors", "--size", "15K", "--sweeps", "1", "--workers", "1"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     *rows, last = done.stdout.splitlines()
