@@ -3,11 +3,11 @@
 //   score(q, t) = Σ_c query(q, c) * target(t, c), in double precision by increasing columns, rounded to float
 //
 // Rows have unit length (or less, where columns that the other side lacks were left out), and positive weights. Columns
-// are numbered from rare to frequent, which is what makes this fast: the lists of the rare columns are walked first,
-// and the walk ends once what is left of the query cannot lift a target that has not been met into the k best. Those
-// that have been met and may still be among the best are scored exactly. The result is that of comparing all pairs,
-// unless a row has walked `budget` list entries: then its candidates are the most promising of those met by then, which
-// share its rarest columns. Ties: the lower target is better.
+// are numbered from rare to frequent, which is what makes this fast: for every target, the products of the rare columns
+// are added up in 16 bits, rounded up. The norm of the frequent columns bounds what is missing, and those that may
+// still be among the k best are scored exactly. The result is that of comparing all pairs, unless a row would spend
+// more than `budget` list entries: then its candidates are the best of the most promising, which share its rarest
+// columns. Ties: the lower target is better.
 //
 // Parallel decomposition: a thread takes some queries. Queries are independent, so threads do not change a result.
 #pragma once
@@ -23,7 +23,7 @@ struct WeightedRows {
     int64_t rows;
 };
 
-// The product of two weights must not vanish: zero stands for "not met".
+// Smaller weights are no use, and their squares would vanish.
 constexpr float kLeastWeight = 1e-15F;
 
 struct CosineArgs {

@@ -5,96 +5,24 @@
 #include <cmath>
 #include <vector>
 
+#include "cosine_bounds.h"
+#include "cosine_lists.h"
 #include "parallel_rows.h"
 
 namespace stea {
 namespace {
 
-// Sums on the way are in single precision: a bound is taken to be this much larger.
+// What was computed in single precision is taken to be this much larger.
 constexpr float kSlack = 1e-4F;
-// A list is long with more than this times the square root of the targets: measured on names of 20,000 to a million.
-constexpr double kLongList = 10.0;
-constexpr double kShortList = 1000.0;  // never long
-constexpr int64_t kFirstRaise = 2000;  // list entries walked before a threshold is first looked for
-constexpr int64_t kRowsBetweenPolls = 1 << 14;
-
-struct Posting {
-    int32_t target;
-    float weight;
-    float left;  // the norm of the target's columns from this one on
-};
-
-// A frequent column of a target.
-struct Frequent {
-    int32_t column;
-    float weight;
-};
-
-// The targets by columns, and the frequent columns by targets. From `first_frequent` on there are columns with long
-// lists; in these lists the targets that have most left come first.
-class Lists {
-  public:
-    Lists(const CosineArgs& args, int n_threads, const std::function<bool()>& poll)
-        : begin_(static_cast<size_t>(args.num_columns) + 1),
-          frequent_begin_(static_cast<size_t>(args.targets.rows) + 1) {
-        const WeightedRows& targets = args.targets;
-        const int64_t size = targets.indptr[targets.rows];
-        postings_.resize(static_cast<size_t>(size));
-        for (int64_t i = 0; i < size; ++i) ++begin_[static_cast<size_t>(targets.columns[i]) + 1];
-        for (size_t c = 1; c < begin_.size(); ++c) begin_[c] += begin_[c - 1];
-        const double long_list = std::max(kShortList, kLongList * std::sqrt(static_cast<double>(targets.rows)));
-        first_frequent_ = 0;
-        while (first_frequent_ < args.num_columns && length(first_frequent_) <= long_list) ++first_frequent_;
-        fill(targets, poll);
-        const auto sort = [this](int, int64_t column) {
-            std::sort(postings_.begin() + begin_[column], postings_.begin() + begin_[column + 1], more_left);
-        };
-        const GraphView lists{begin_.data(), nullptr, args.num_columns, size};
-        parallel_rows(lists, {first_frequent_, args.num_columns}, n_threads, sort, [](int) {}, poll);
-    }
-
-    const Posting* begin(int32_t column) const { return postings_.data() + begin_[static_cast<size_t>(column)]; }
-    const Posting* end(int32_t column) const { return postings_.data() + begin_[static_cast<size_t>(column) + 1]; }
-
-    int64_t length(int32_t column) const { return end(column) - begin(column); }
-
-    int32_t first_frequent() const { return first_frequent_; }
-    const Frequent* frequent_begin(int32_t target) const { return frequent_.data() + frequent_begin_[target]; }
-    const Frequent* frequent_end(int32_t target) const { return frequent_.data() + frequent_begin_[target + 1]; }
-    float frequent_norm(int32_t target) const { return frequent_norm_[static_cast<size_t>(target)]; }
-
-  private:
-    static bool more_left(const Posting& a, const Posting& b) {
-        return a.left != b.left ? a.left > b.left : a.target < b.target;
-    }
-
-    void fill(const WeightedRows& targets, const std::function<bool()>& poll) {
-        std::vector<int64_t> next(begin_.begin(), begin_.end() - 1);
-        for (int64_t row = 0; row < targets.rows; ++row) {
-            if (row % kRowsBetweenPolls == 0 && poll()) throw Interrupted{};
-            double squares = 0.0;
-            float norm = 0.0F;
-            for (int64_t i = targets.indptr[row + 1]; i-- > targets.indptr[row];) {
-                squares += double{targets.weights[i]} * targets.weights[i];
-                const int64_t place = next[static_cast<size_t>(targets.columns[i])]++;
-                postings_[static_cast<size_t>(place)] = {static_cast<int32_t>(row), targets.weights[i],
-                                                         static_cast<float>(std::sqrt(squares))};
-                if (targets.columns[i] < first_frequent_) continue;
-                frequent_.push_back({targets.columns[i], targets.weights[i]});
-                norm = static_cast<float>(std::sqrt(squares));
-            }
-            frequent_norm_.push_back(norm);
-            frequent_begin_[static_cast<size_t>(row) + 1] = static_cast<int64_t>(frequent_.size());
-        }
-    }
-
-    std::vector<int64_t> begin_;
-    std::vector<Posting> postings_;
-    std::vector<int64_t> frequent_begin_;
-    std::vector<Frequent> frequent_;
-    std::vector<float> frequent_norm_;
-    int32_t first_frequent_ = 0;
-};
+// Sums are counted in parts of the largest that a query may reach: 255 * 255 / 4, the largest product of norms.
+// Rounding up adds less than 2.3 parts for every list that is walked, so that 15 bits hold it all.
+constexpr double kParts = 16256.0;
+constexpr int64_t kMostLists = 7000;
+constexpr int64_t kSeeds = 3;       // times k targets are scored for a first threshold
+constexpr int64_t kPromising = 16;  // times k, where a bound would not help
+// Completing a sum takes as long as walking this many list entries.
+constexpr int64_t kEntriesPerCompletion = 32;
+constexpr int kAhead = 8;  // completions ahead of which memory is asked for
 
 struct Scored {
     float score;
@@ -125,9 +53,6 @@ class Best {
     std::vector<Scored> entries_;
 };
 
-// Lists lead to places all over the memory, which is asked for some entries ahead.
-constexpr int kAhead = 8;
-
 void prefetch(const void* place) {
 #if defined(__GNUC__)
     __builtin_prefetch(place);
@@ -139,111 +64,127 @@ void prefetch(const void* place) {
 // Searches for one query after the other.
 class Searcher {
   public:
-    Searcher(const CosineArgs& args, const Lists& lists)
+    Searcher(const CosineArgs& args, const CosineLists& lists)
         : args_(args),
           lists_(lists),
-          sums_(static_cast<size_t>(args.targets.rows)),
+          bounds_(args.targets.rows),
           query_(static_cast<size_t>(args.num_columns)),
+          rest_(static_cast<size_t>(lists.num_frequent())),
           best_(args.k) {}
 
-    // Whether the budget ended the walk.
+    // Whether the budget ended the search.
     bool search(int64_t row) {
         const int64_t begin = args_.queries.indptr[row];
         columns_ = args_.queries.columns + begin;
         weights_ = args_.queries.weights + begin;
         size_ = args_.queries.indptr[row + 1] - begin;
         prepare();
-        const bool whole = add_up_short_lists() && meet_in_long_lists();
-        score_those_met();
+        walk_lists();
+        score_those_open();
         write(row);
         clear();
-        return !whole;
+        return cut_;
     }
 
   private:
     void prepare() {
         threshold_ = args_.min_score;
-        walked_ = 0;
+        spent_ = 0;
+        cut_ = false;
+        split_ = 0;
         left_.assign(static_cast<size_t>(size_) + 1, 0.0F);
+        const auto weight_part = static_cast<float>(lists_.most_weight() / kMostWeight);
         double squares = 0.0;
         for (int64_t i = size_; i-- > 0;) {
             squares += double{weights_[i]} * weights_[i];
             left_[static_cast<size_t>(i)] = static_cast<float>(std::sqrt(squares)) * (1.0F + kSlack);
             query_[static_cast<size_t>(columns_[i])] = weights_[i];
+            if (columns_[i] >= lists_.first_frequent()) rest_of(columns_[i]) = weights_[i] * weight_part;
+        }
+        parts_ = size_ > 0 && lists_.most_norm() > 0.0 ? kParts / (left_[0] * lists_.most_norm()) : 0.0;
+    }
+
+    float& rest_of(int32_t column) { return rest_[static_cast<size_t>(column - lists_.first_frequent())]; }
+
+    // Short lists first, then long ones for as long as it is cheaper to walk a list than to complete what is open.
+    void walk_lists() {
+        while (split_ < size_ && columns_[split_] < lists_.first_frequent() && walk()) {
+        }
+        cut_ = split_ < size_ && columns_[split_] < lists_.first_frequent();
+        if (cut_) return take_promising();
+        for (bool more = true;;) {
+            more &= split_ < size_;
+            const int64_t few = more ? few_for(lists_.length(columns_[split_])) : args_.targets.rows;
+            look_through(few);
+            if (static_cast<int64_t>(open_.size()) <= few) return;
+            more = walk();
         }
     }
 
-    // The products of those met are added up. A target is met where it has enough left to reach the threshold.
-    bool add_up_short_lists() {
-        int64_t raise_at = kFirstRaise;
-        for (split_ = 0; split_ < size_; ++split_) {
-            const Posting* const end = lists_.end(columns_[split_]);
-            if (columns_[split_] >= lists_.first_frequent()) break;
-            if ((walked_ += lists_.length(columns_[split_])) > args_.budget) return false;
-            if (walked_ > raise_at) {
-                raise_threshold();
-                raise_at = 2 * walked_;
-            }
-            const float weight = weights_[split_];
-            const float needed = threshold_ / left_[static_cast<size_t>(split_)];
-            for (const Posting* posting = lists_.begin(columns_[split_]); posting < end; ++posting) {
-                if (end - posting > kAhead) prefetch(&sums_[static_cast<size_t>(posting[kAhead].target)]);
-                float& sum = sums_[static_cast<size_t>(posting->target)];
-                if (sum == 0.0F) {
-                    if (posting->left < needed) continue;
-                    met_.push_back(posting->target);
-                }
-                sum += weight * posting->weight;
-            }
+    // Those with the largest sums, where too much is left to bound what is missing.
+    void take_promising() {
+        bounds_.bound(lists_.frequent_norms(), 0);
+        bounds_.gather(bounds_.reached_by(kPromising * args_.k), args_.targets.rows, open_);
+        keep_largest(kPromising * args_.k);
+    }
+
+    void keep_largest(int64_t count) {
+        if (static_cast<int64_t>(open_.size()) <= count) return;
+        std::nth_element(open_.begin(), open_.begin() + count - 1, open_.end());
+        open_.resize(static_cast<size_t>(count));
+    }
+
+    // So few are completed rather than that a list of this length is walked and all targets are looked through again.
+    int64_t few_for(int64_t length) const { return 2 * (length + args_.targets.rows / 8) / kEntriesPerCompletion; }
+
+    // Adds up the products of the next column. False if there is nothing left to spend.
+    bool walk() {
+        const int32_t column = columns_[split_];
+        const int64_t length = lists_.length(column);
+        if (spent_ + length > args_.budget || split_ == kMostLists) return false;
+        spent_ += length;
+        const int32_t* const targets = lists_.targets(column);
+        const uint16_t* const weights = lists_.weights(column);
+        const double parts = weights_[split_] * lists_.most_weight() * parts_;
+        const auto weight = static_cast<uint32_t>(whole_above(parts * 65536.0 / kMostWeight, 65535.0));
+        int16_t* const sums = bounds_.sums();
+        for (int64_t i = 0; i < length; ++i) {
+            sums[targets[i]] = static_cast<int16_t>(sums[targets[i]] + ((weights[i] * weight) >> 16) + 1);
         }
+        if (column >= lists_.first_frequent()) rest_of(column) = 0.0F;
+        ++split_;
         return true;
     }
 
-    // In a long list, those that have enough left come first, and nothing is added up.
-    bool meet_in_long_lists() {
+    // Finds the targets that may be among the best: in open_, with their bounds, unless there are more than enough.
+    void look_through(int64_t enough) {
+        const double left = left_[static_cast<size_t>(split_)];
+        const double parts = 4.0 * left * lists_.most_norm() * parts_ / kMostNorm;
+        bounds_.bound(lists_.frequent_norms(), static_cast<int16_t>(left > 0.0 ? whole_above(parts, kMostNorm) : 0));
         raise_threshold();
-        size_t raise_at = 2 * met_.size() + 512;
-        for (int64_t i = split_; i < size_ && left_[static_cast<size_t>(i)] >= threshold_; ++i) {
-            const float needed = threshold_ / left_[static_cast<size_t>(i)];
-            const Posting* const end = lists_.end(columns_[i]);
-            for (const Posting* posting = lists_.begin(columns_[i]); posting < end && posting->left >= needed;
-                 ++posting) {
-                if (++walked_ > args_.budget) return false;
-                float& sum = sums_[static_cast<size_t>(posting->target)];
-                if (sum != 0.0F) continue;
-                met_.push_back(posting->target);
-                sum = kLeastWeight * kLeastWeight;
-            }
-            if (met_.size() > raise_at) {
-                raise_threshold();
-                raise_at = 2 * met_.size();
-            }
-        }
-        return true;
+        const double least = (double{threshold_} - kSlack) * parts_ - 1.0;
+        bounds_.gather(static_cast<int16_t>(std::min(std::max(least, 1.0), 32767.0)), enough, open_);
     }
 
-    // The least score of the k targets whose sums are largest by now: the k best have at least that.
+    // The k-th best score of some targets with large bounds: the k best have at least that.
     void raise_threshold() {
-        if (static_cast<int64_t>(met_.size()) < args_.k) return;
+        const int64_t seeds = kSeeds * args_.k;
+        bounds_.gather(bounds_.reached_by(seeds), kPromising * seeds, open_);
+        if (static_cast<int64_t>(open_.size()) < args_.k) return;
+        keep_largest(seeds);
         best_.clear();
-        for (const int32_t target : met_) best_.offer({sums_[static_cast<size_t>(target)], target});
-        float least = 2.0F;
-        for (const Scored& scored : best_.entries()) least = std::min(least, exact(scored.target));
-        threshold_ = std::max(threshold_, least - kSlack);
+        for (const Bound& bound : open_) best_.offer({exact(bound.target), bound.target});
+        threshold_ = std::max(threshold_, best_.least());
         best_.clear();
     }
 
-    void score_those_met() {
-        open_.clear();
-        for (const int32_t target : met_) {
-            const float most = left_[static_cast<size_t>(split_)] * lists_.frequent_norm(target);
-            if (sums_[static_cast<size_t>(target)] + most + kSlack < threshold_) continue;
-            open_.push_back({sums_[static_cast<size_t>(target)] + most + kSlack, target});
-        }
+    void score_those_open() {
+        const bool completable = !cut_;  // no short list is left out
+        if (completable) spend_on_best();
         for (size_t i = 0; i < open_.size(); ++i) {
             if (i + kAhead < open_.size()) prefetch(lists_.frequent_begin(open_[i + kAhead].target));
             const int32_t target = open_[i].target;
-            if (open_[i].score < threshold_ || completed(target) + kSlack < threshold_) continue;
+            if (completable && completed(target) + kSlack < threshold_) continue;
             const float score = exact(target);
             if (score < args_.min_score) continue;
             best_.offer({score, target});
@@ -251,12 +192,19 @@ class Searcher {
         }
     }
 
-    // The sum with the products of the frequent columns.
+    // If there is not enough to spend on all that are open, those with the largest bounds remain.
+    void spend_on_best() {
+        const int64_t most = std::max(args_.k, (args_.budget - spent_) / kEntriesPerCompletion);
+        cut_ |= static_cast<int64_t>(open_.size()) > most;
+        keep_largest(most);
+    }
+
+    // The sum with the products of the frequent columns that have not been walked.
     float completed(int32_t target) const {
-        float sum = sums_[static_cast<size_t>(target)];
+        float sum = static_cast<float>(bounds_.sum(target) / parts_);
         const Frequent* const end = lists_.frequent_end(target);
         for (const Frequent* entry = lists_.frequent_begin(target); entry < end; ++entry) {
-            sum += query_[static_cast<size_t>(entry->column)] * entry->weight;
+            sum += rest_[entry->column] * static_cast<float>(entry->weight);
         }
         return sum;
     }
@@ -282,26 +230,30 @@ class Searcher {
     }
 
     void clear() {
-        for (int64_t i = 0; i < size_; ++i) query_[static_cast<size_t>(columns_[i])] = 0.0F;
-        for (const int32_t target : met_) sums_[static_cast<size_t>(target)] = 0.0F;
-        met_.clear();
+        for (int64_t i = 0; i < size_; ++i) {
+            query_[static_cast<size_t>(columns_[i])] = 0.0F;
+            if (columns_[i] >= lists_.first_frequent()) rest_of(columns_[i]) = 0.0F;
+        }
+        bounds_.clear();
         best_.clear();
     }
 
     const CosineArgs& args_;
-    const Lists& lists_;
-    std::vector<float> sums_;   // [targets] of the products of columns that are not frequent; above 0 = met
-    std::vector<float> query_;  // [columns] its weights; both are all zero between two queries
-    std::vector<int32_t> met_;
+    const CosineLists& lists_;
+    CosineBounds bounds_;       // the sums of the products of the columns walked, in parts
+    std::vector<float> query_;  // [columns] its weights
+    std::vector<float> rest_;   // [frequent columns] its weights where the list has not been walked
     std::vector<float> left_;   // [size + 1] the norm of the query's columns from each on
-    std::vector<Scored> open_;  // those met that may be among the best, with what they score at most
+    std::vector<Bound> open_;   // those that may be among the best, with their bounds
     Best best_;
     const int32_t* columns_ = nullptr;
     const float* weights_ = nullptr;
     int64_t size_ = 0;
-    int64_t split_ = 0;  // the first column of the query that is frequent
-    int64_t walked_ = 0;
+    int64_t split_ = 0;  // the first column of the query whose list has not been walked
+    int64_t spent_ = 0;
+    double parts_ = 0.0;
     float threshold_ = 0.0F;
+    bool cut_ = false;
 };
 
 }  // namespace
@@ -318,7 +270,7 @@ bool can_be_walked(const WeightedRows& rows) {
 }
 
 int64_t run_cosine_topk(const CosineArgs& args, int n_threads, const std::function<bool()>& poll) {
-    const Lists lists(args, n_threads, poll);
+    const CosineLists lists(args.targets, args.num_columns, poll);
     std::vector<Searcher> searchers(static_cast<size_t>(n_threads), Searcher(args, lists));
     std::atomic<int64_t> cut{0};
     const auto search = [&](int worker, int64_t row) {
