@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import stea_fast as sf
 from stea_fast._executors import messages
 from stea_fast._executors.base import ExecutorError, WorkersReplaced
 from stea_fast._executors.crew import MOST_LOSSES
+from stea_fast._executors.spread import spread
 from stea_fast.encoders import demo
 from stea_fast.refinement.shard import Shard
 
@@ -77,6 +79,16 @@ class Part:
         raise MemoryError
 
 
+def doubled(part, n_threads, base):
+    """Work without state; the third part dies once, and says "no" where it is asked for."""
+    if part == "no":
+        raise ValueError("this part fails")
+    if isinstance(part, tuple) and not os.path.exists(part[1]):
+        with open(part[1], "w", encoding="utf-8"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return base + 2 * (part[0] if isinstance(part, tuple) else part)
+
+
 class ExecutorContract:
     """What every executor does; subclasses offer `executor(workers)`."""
 
@@ -100,6 +112,44 @@ class ExecutorContract:
             finished = []
             assert session.map("keep", done=finished.append) == [1] * 5
             assert session.map("keep") == [2] * 5 and sum(finished) == 5
+
+    @pytest.mark.parametrize("workers", [1, 3])
+    def test_work_without_state_is_spread(self, workers):
+        with self.executor(workers) as executor:
+            assert list(spread(executor, doubled, range(20), 1, 100)) == [100 + 2 * i for i in range(20)]
+            assert list(spread(executor, doubled, [], 1, 100)) == []
+            with pytest.raises(ValueError, match="this part fails"):
+                list(spread(executor, doubled, [1, "no", 2], 1, 100))
+            assert list(spread(executor, doubled, [1], 1, 0)) == [2]
+
+    def test_a_part_of_a_lost_worker_is_computed_by_another(self, tmp_path):
+        with self.executor(2) as executor:
+            parts = [1, 2, (3, str(tmp_path / "died")), 4, 5]
+            assert list(spread(executor, doubled, parts, 1, 0)) == [2, 4, 6, 8, 10]
+        assert (tmp_path / "died").exists()
+
+    def test_a_run_with_embeddings_and_cells_gives_the_bits_of_threads(self, pair):
+        found = []
+        for workers in (None, 1, 2):
+            with nullcontext() if workers is None else self.executor(workers) as executor:
+                search = sf.SearchConfig(engine="partitioned")
+                run = sf.SelfTraining(pair, preset="large", search=search, rounds=1, executor=executor, progress=False)
+                found.append(run.run())
+        for other in found[1:]:
+            assert other.refinement.forward.probs.tobytes() == found[0].refinement.forward.probs.tobytes()
+            assert all(np.array_equal(*sides) for sides in zip(other.embeddings, found[0].embeddings, strict=True))
+            for side in ("forward", "backward"):
+                one, two = getattr(other.candidates, side), getattr(found[0].candidates, side)
+                assert one.indices.tobytes() == two.indices.tobytes() and one.scores.tobytes() == two.scores.tobytes()
+
+    def test_candidates_by_name_are_those_of_threads(self, monkeypatch):
+        named = sf.synthetic_pair(num_entities=300, seed=3, name_noise=0.2)
+        here = sf.find_clues(named)
+        monkeypatch.setattr("stea_fast.values.candidates.QUERIES_PER_PART", 64)
+        with self.executor(2) as executor:
+            there = sf.find_clues(named, executor=executor)
+        assert there.fingerprint == here.fingerprint and len(here.anchors)
+        assert there.names.scores.tobytes() == here.names.scores.tobytes()
 
     def test_an_error_of_a_part_is_the_callers(self):
         with self.executor(2) as executor, executor.session(Part, range(3), {}) as session:

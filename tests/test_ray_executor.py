@@ -61,10 +61,10 @@ class TestRay(ExecutorContract):
     def test_what_is_given_again_is_stored_once(self, pair):
         with sf.RayExecutor(workers=1) as executor:
             refined(pair, executor)
-            first = {id(pair.kg1), id(pair.kg2)} & set(executor._crew.stored)
-            references = [executor._crew.stored[key][1] for key in sorted(first)]
+            first = {id(pair.kg1), id(pair.kg2)} & set(executor.crew.stored)
+            references = [executor.crew.stored[key][1] for key in sorted(first)]
             refined(pair, executor)
-            assert len(first) == 2 and [executor._crew.stored[key][1] for key in sorted(first)] == references
+            assert len(first) == 2 and [executor.crew.stored[key][1] for key in sorted(first)] == references
 
     def test_other_versions_are_refused(self, monkeypatch):
         monkeypatch.setattr(ray_nodes, "__version__", "99.0")

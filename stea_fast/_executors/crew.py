@@ -20,6 +20,15 @@ class Loss(Exception):
     """A worker is gone: why, as far as it is known."""
 
 
+def check_losses(count: int, last: Loss) -> None:
+    """After many losses the next worker would be lost, too."""
+    if count > MOST_LOSSES:
+        raise ExecutorError(
+            f"{count} workers were lost, the last one because {last}; if they ran out of memory, use fewer workers on "
+            "a machine, or machines with more memory. The last checkpoint is whole: the same call continues from it"
+        )
+
+
 class Crew(Protocol):
     """Workers, and how they are spoken to; the calls of `Host`, answered later."""
 
@@ -33,7 +42,10 @@ class Crew(Protocol):
         """Send a request of `Host` to a worker; what to wait for."""
 
     def answers(self, pending: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """The number of each pending call, and its answer or its `Loss`, as they come."""
+        """The number of each pending call, and its answer or its `Loss`, as they come; calls may be added meanwhile.
+
+        A worker has at most one of them at a time.
+        """
 
     def has(self, worker: Any) -> bool:
         """Whether a worker is still there."""
@@ -54,7 +66,7 @@ class CrewExecutor:
     can_lose_workers = True
 
     def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+        self.crew = crew
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +76,7 @@ class CrewExecutor:
 
     def close(self) -> None:
         """End the workers, and remove what was made for them; what was there before, such as a cluster, stays."""
-        self._crew.close()
+        self.crew.close()
 
     def session(self, make: Make, parts: Sequence[Any], *common: Any) -> CrewSession:
         """Make an object for every part of some work, which the workers hold.
@@ -80,8 +92,8 @@ class CrewExecutor:
         Raises:
             ExecutorError: The workers cannot be used; the message says why.
         """
-        self._crew.workers()  # before anything is written for them: a closed executor says that it is
-        return CrewSession(self._crew, make, parts, common)
+        self.crew.workers()  # before anything is written for them: a closed executor says that it is
+        return CrewSession(self.crew, make, parts, common)
 
 
 class CrewSession:
@@ -134,12 +146,7 @@ class CrewSession:
 
     def _without(self, lost: list[tuple[int, Loss]]) -> list[int]:
         self.losses += len(lost)
-        if self.losses > MOST_LOSSES:
-            raise ExecutorError(
-                f"{self.losses} workers were lost, the last one because {lost[-1][1]}; if they ran out of memory, use "
-                "fewer workers on a machine, or machines with more memory. The last checkpoint is whole: the same call "
-                "continues from it"
-            )
+        check_losses(self.losses, lost[-1][1])
         gone = {number for number, _ in lost}
         for number in gone:
             self.crew.discard(self.held[number][0])

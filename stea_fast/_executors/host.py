@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stea_fast._executors.base import Make
@@ -32,6 +32,10 @@ class Host:
             (number, getattr(part, method)(*common, *(() if each is None else (each[number],))))
             for number, part in self.objects[session].items()
         ]
+
+    def run(self, work: Callable[..., Any], part: Any, common: Sequence[Any]) -> Any:
+        """Compute a part of work that has no state."""
+        return work(part, self.n_threads, *common)
 
     def drop(self, session: str) -> None:
         """Let the objects of a session go."""

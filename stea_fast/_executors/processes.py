@@ -101,15 +101,17 @@ class ProcessCrew:
 
     def answers(self, pending: Sequence[tuple[Worker, Path]]) -> Iterator[tuple[int, Any]]:
         """As they come; the files of requests and answers are removed."""
+        known = 0
         with selectors.DefaultSelector() as selector:
-            for number, (worker, _) in enumerate(pending):
-                assert worker.process.stdout is not None
-                selector.register(worker.process.stdout, selectors.EVENT_READ, number)
-            while selector.get_map():
-                for key, _ in selector.select():
-                    selector.unregister(key.fileobj)
-                    worker, path = pending[key.data]
-                    yield key.data, _answer(worker, path)
+            while known < len(pending) or selector.get_map():
+                for worker, _ in pending[known:]:
+                    assert worker.process.stdout is not None
+                    selector.register(worker.process.stdout, selectors.EVENT_READ, known)
+                    known += 1
+                key, _ = selector.select()[0]
+                selector.unregister(key.fileobj)
+                worker, path = pending[key.data]
+                yield key.data, _answer(worker, path)
 
     def has(self, worker: Worker) -> bool:
         """Whether it was neither lost nor ended."""

@@ -76,9 +76,12 @@ class RayCrew:
 
     def answers(self, pending: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """As they come."""
-        numbers = {reference: number for number, reference in enumerate(pending)}
-        waiting = list(pending)
-        while waiting:
+        numbers: dict[Any, int] = {}
+        waiting: list[Any] = []
+        while len(numbers) < len(pending) or waiting:
+            for reference in pending[len(numbers) :]:
+                numbers[reference] = len(numbers)
+                waiting.append(reference)
             ready, waiting = self.ray.wait(waiting, num_returns=1)
             yield numbers[ready[0]], self._answer(ready[0])
 

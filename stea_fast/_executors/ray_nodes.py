@@ -69,6 +69,9 @@ def worker_class(ray: Any, threads: int) -> Any:
         def call(self, session: str, method: str, common: Any, each: Any) -> Any:
             return super().call(session, method, ray_get(common), each)
 
+        def run(self, work: Any, part: Any, common: Any) -> Any:
+            return super().run(work, part, ray_get(common))
+
     def ray_get(references: list[Any]) -> list[Any]:
         import ray
 

@@ -215,7 +215,8 @@ def align(
             `precision` and `one_to_one` may be others. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` of every run, the last of which gives the result. A
             round says of which run it is; those that a checkpoint had are not told again.
-        executor: Where sweeps run, as for `refine`; the default, None, takes the threads of this process.
+        executor: Where sweeps, propagation, searches by cells and candidates by name run, as for `refine`; the default,
+            None, takes the threads of this process.
         progress: True shows progress, False shows none; the default, None, shows it on a terminal only.
 
     Returns:
@@ -243,12 +244,13 @@ def align(
     config = configured(preset, search=search, rounds=rounds, seed=seed, memory=memory)
     if not isinstance(config.method, (Stea, Structural)):
         raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")
-    known = _known(pair, clues)
+    workers = executor_of(executor)
+    known = _known(pair, clues, workers)
     calibration = _resolved(calibration, pair)
     runs = Runs(
         config, progress=progress, calibration=calibration,
         total=number_of_parts(pair, FOLDS[calibration], known) + 1, checkpoint=checkpoint, callbacks=callbacks,
-        executor=executor_of(executor),
+        executor=workers,
     )  # fmt: skip
     if calibration == "none":
         calibrator = by_prior("calibration was not asked for")
@@ -266,14 +268,14 @@ def align(
     )
 
 
-def _known(pair: Pair, clues: Clues | str | None) -> Clues | None:
+def _known(pair: Pair, clues: Clues | str | None, executor: Executor | None) -> Clues | None:
     """The clues that were given, or that are looked for where there is nothing else to start from."""
     if not isinstance(clues, str):
         return clues
     validate.choice(clues, "clues", ("auto",))
     if len(pair.train):
         return None
-    found = find_clues(pair)
+    found = find_clues(pair, executor=executor)
     for sentence in found.found:
         logger.info("%s", sentence)
     found.check_start(pair.train)

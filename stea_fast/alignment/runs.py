@@ -28,7 +28,7 @@ class Runs:
         total: how many runs there will be.
         checkpoint: the folder of the last run, in which those of the others lie; None writes nothing.
         callbacks: functions that are called with every round, which says of which run it is.
-        executor: where sweeps run.
+        executor: where the heavy work is done.
     """
 
     def __init__(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.named import executor_of
 from stea_fast._util.threads import thread_count
 from stea_fast.clues.features import Features, feature_scores
 from stea_fast.clues.fusion import fuse
@@ -34,6 +36,7 @@ def find_clues(
     languages: Sequence[str] | None = None,
     k: int = 10,
     n_threads: int | None = None,
+    executor: str | Executor | None = None,
 ) -> Clues:
     """Look for names and values that connect two graphs, and take in vectors of a model of yours.
 
@@ -51,6 +54,7 @@ def find_clues(
             entities of both graphs have names.
         k: The number of entities with similar names or features that are kept for every entity.
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
+        executor: Where names are searched, as for `refine`; the default, None, takes the threads of this process.
 
     Returns:
         `Clues`, to be given to `align` or `SelfTraining`. Where nothing connects the graphs they are empty, and say so.
@@ -72,7 +76,7 @@ def find_clues(
     anchors, scores, left_out = np.zeros((0, 2), dtype=np.int64), None, frozenset[str]()
     if names:
         labels = labels_of_pair(pair, languages=languages)
-        anchors, scores = _by_name(labels, k, threads)
+        anchors, scores = _by_name(labels, k, threads, executor_of(executor))
         left_out = frozenset(name for side in labels for name in side.counts)
         sentences += _about_names(labels, scores, len(anchors))
     links = similar_statements(pair, left_out, threads) if values else None
@@ -87,10 +91,12 @@ def find_clues(
     return Clues(anchors, scores, links, tuple(sentences), weights)
 
 
-def _by_name(labels: tuple[Labels, Labels], k: int, n_threads: int) -> tuple[np.ndarray, NameScores]:
+def _by_name(
+    labels: tuple[Labels, Labels], k: int, n_threads: int, executor: Executor | None
+) -> tuple[np.ndarray, NameScores]:
     """Pairs by unique equal names, and how alike names are."""
     texts1, texts2 = (texts.Labels(side.entity, list(side.text), side.num_entities) for side in labels)
-    candidates = name_candidates(texts1, texts2, k=k, n_threads=n_threads)
+    candidates = name_candidates(texts1, texts2, k=k, n_threads=n_threads, executor=executor)
     assert isinstance(candidates.backward, Ranking), "both directions"
     scores = NameScores.of_rankings(candidates.forward, candidates.backward)
     return unique_matches(texts1, texts2).pairs.astype(np.int64), scores

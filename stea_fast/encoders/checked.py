@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.progress import steps
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Encoder
+from stea_fast.encoders.propagation import Propagation
 
 
 def epochs_of(given: int | None, name: str, encoder: Any) -> int:
@@ -48,3 +50,10 @@ def checked_embeddings(encoder: Encoder, kg1: KG, kg2: KG) -> tuple[Any, Any]:
         if not finite.all():
             raise ValueError(f"the encoder's embeddings of {name} hold NaN or infinity, first in row {finite.argmin()}")
     return embeddings[0], embeddings[1]
+
+
+def computed_by(executor: Executor | None, encoder: Encoder) -> Encoder:
+    """The encoder, told where to compute its embeddings if it can compute them elsewhere."""
+    if isinstance(encoder, Propagation):
+        encoder.executor = executor
+    return encoder

@@ -9,15 +9,18 @@ Sinkhorn decoding and rounds of new pairs are left to whoever calls it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.spread import spread
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_tensor
 from stea_fast._util.devices import usable_device
+from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
 from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView
@@ -31,6 +34,7 @@ ROWS = 4096  # rows normalised at a time
 DIM, RELATION_DIM = 1024, 512
 VECTOR_BYTES, EMBEDDING_BYTES = 1.0e9, 3.0e9
 LEAST_RELATION_DIM = 8  # fewer say too little, whatever they save
+Arrays = tuple[np.ndarray, np.ndarray]
 
 
 class Propagation:
@@ -68,6 +72,7 @@ class Propagation:
         chosen = fitting if relation_dim is None else validate.count(relation_dim, "relation_dim", minimum=1)
         self.relation_dim = chosen if embedding_bytes is None else min(chosen, max(fitting, LEAST_RELATION_DIM))
         self.pairs: np.ndarray | None = None
+        self.executor: Executor | None = None  # where embeddings are made; None for this process
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:
         """Take these pairs (m, 2) as known. The work is done by `embeddings`."""
@@ -80,7 +85,7 @@ class Propagation:
         if self.pairs is None:
             raise RuntimeError("no pairs yet: call fit(pairs) before embeddings()")
         first, second = (
-            _embed(kg, self.pairs[:, side], self.dim, self.relation_dim, self.seed)
+            _embed(kg, self.pairs[:, side], self.dim, self.relation_dim, self.seed, self.executor)
             for side, kg in enumerate((self.kg1, self.kg2))
         )
         if self.device is None:
@@ -98,7 +103,7 @@ class Propagation:
         self.pairs = check_pairs(pairs, self.kg1, self.kg2) if len(pairs) else None
 
 
-def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int) -> np.ndarray:
+def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int, executor: Executor | None) -> np.ndarray:
     """The triple view of one graph. Both graphs draw the same random numbers, in the same order."""
     rng = np.random.default_rng(seed)
     anchors = _projection(rng, len(seeds), dim)
@@ -107,15 +112,35 @@ def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int) ->
     view = TripleView(*_edges(kg), kg.num_entities)
     out = np.empty((kg.num_entities, relation_dim * FEATURES), dtype=np.float32)
     squares = np.zeros(kg.num_entities)
-    for begin in range(0, relation_dim, BATCH):
-        chosen = slice(begin, min(begin + BATCH, relation_dim))
-        draws = [_projection(rng, hops.relations.shape[1], FEATURES) for _ in range(chosen.stop - begin)]
-        features = hops.projected(anchors, np.concatenate(draws, axis=1))
-        view.fill(out, begin * FEATURES, np.ascontiguousarray(strengths[:, chosen]), features, squares)
+    batches = _batches(rng, strengths, hops.relations.shape[1])
+    made = spread(executor, _columns, batches, thread_count(None), hops.first, hops.whole, anchors, view)
+    for begin, (columns, of_columns) in zip(range(0, relation_dim, BATCH), made, strict=True):
+        out[:, begin * FEATURES : begin * FEATURES + columns.shape[1]] = columns
+        squares += of_columns
     lengths = np.maximum(np.sqrt(squares), 1e-12).astype(np.float32)[:, None]
     for begin in range(0, len(out), ROWS):  # in place, a block at a time: no second matrix of this size
         out[begin : begin + ROWS] /= lengths[begin : begin + ROWS]
     return out
+
+
+def _batches(rng: np.random.Generator, strengths: np.ndarray, depth: int) -> Iterator[Arrays]:
+    """The strengths of some relation dimensions at a time, and the projections drawn for them."""
+    for begin in range(0, strengths.shape[1], BATCH):
+        chosen = np.ascontiguousarray(strengths[:, begin : begin + BATCH])
+        draws = [_projection(rng, depth, FEATURES) for _ in range(chosen.shape[1])]
+        yield chosen, np.concatenate(draws, axis=1)
+
+
+def _columns(
+    batch: Arrays, n_threads: int, first: SparseRows, whole: SparseRows, anchors: np.ndarray, view: TripleView
+) -> Arrays:
+    """The columns of the triple view that belong to a batch, float32 [n, *], and the sums of their squares, [n]."""
+    strengths, projection = batch
+    features = _Hops(first, whole, strengths).projected(anchors, projection)
+    out = np.empty((len(view.indptr) - 1, projection.shape[1]), dtype=np.float32)
+    squares = np.zeros(len(out))
+    view.fill(out, 0, strengths, features, squares)
+    return out, squares
 
 
 def _projection(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:

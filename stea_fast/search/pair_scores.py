@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends
+from stea_fast._util.array_ops import ops_of
+from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import BLOCK_BYTES, similarity
@@ -28,21 +30,25 @@ class PairScorer:
         """What CSLS subtracts from the similarities of each row and of each column; None without CSLS."""
         return self._scoring.means
 
-    def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """float64 [m]: the scores of m pairs."""
-        out = np.empty(len(rows))
+    @property
+    def device(self) -> Any:
+        """The torch device of the embeddings, whose tensors it takes as well; None on the host."""
+        return self._side1.array.device if is_torch(self._side1.array) else None
+
+    def __call__(self, rows: Array, columns: Array) -> Array:
+        """float64 [m]: the scores of m pairs, as an array of the kind of the ids."""
+        out = ops_of(rows).empty(len(rows), 1)[:, 0]
         step = max(1, BLOCK_BYTES // (8 * self._side1.width))
         for begin in range(0, len(rows), step):
             span = slice(begin, begin + step)
-            out[span] = self._scores(rows[span], columns[span])
+            out[span] = like(out, self._scores(rows[span], columns[span]))
         return out
 
-    def _scores(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _scores(self, rows: Array, columns: Array) -> Array:
         side1, side2, ops = self._side1, self._side2, self._side1.ops
         i, j = ops.positions(rows), ops.positions(columns)
         product = self._products(i, j)
-        values: Any = self._scoring.final(similarity(product, side1, side2, self._scoring, i, j), i, j)
-        return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+        return self._scoring.final(similarity(product, side1, side2, self._scoring, i, j), i, j)
 
     def _products(self, i: Array, j: Array) -> Array:
         """float64 [m]: inner products of single pairs, by the native kernel where it can be had."""

@@ -9,12 +9,15 @@ from types import ModuleType
 import numpy as np
 
 from stea_fast import _backends
+from stea_fast._executors.base import Executor
+from stea_fast._executors.named import executor_of
 from stea_fast._util import validate
 from stea_fast._util.array_ops import Ops
 from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.progress import Progress, Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import METRICS, Embeddings, Scoring, check_pair
+from stea_fast.search.engines.partitioned import PartitionedEngine
 from stea_fast.search.exact import EXTRA_CANDIDATES, SearchRequest, search_rows
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.search.ranked import CandidateEngine
@@ -37,6 +40,7 @@ def topk(
     engine: str = "auto",
     beta: float | None = None,
     n_threads: int | None = None,
+    executor: str | Executor | None = None,
     progress: Progress = None,
 ) -> TopK:
     """Find the k nearest targets of every source and the k nearest sources of every target, best first.
@@ -65,6 +69,8 @@ def topk(
             from a sample where the engine is approximate; `refine` uses them. The default, None, leaves them out.
         n_threads: The number of threads that search; the default, None, takes `STEA_NUM_THREADS` or all CPUs. Matrix
             products in float32 use the threads of their BLAS.
+        executor: Where the cells of the engine "partitioned" are searched, as for `refine`, to the same bits; other
+            engines search in this process. The default, None, takes the threads of this process.
         progress: True shows progress, False shows none, a function is called with (done, total); the default, None,
             shows progress on a terminal only.
 
@@ -76,6 +82,7 @@ def topk(
         ValueError: An argument has an unusable value; the message says what was expected.
         TypeError: An argument is of the wrong type.
         BackendUnavailable: The engine asked for cannot run here.
+        ExecutorError: The workers of an executor cannot be used; the message says why.
 
     Example:
         >>> import numpy as np
@@ -94,6 +101,8 @@ def topk(
     if engine == "partitioned" and metric != "cosine":
         raise ValueError(f"engine='partitioned' searches by cosine only, got metric={metric!r}; use 'faiss-ivf'")
     chosen = _engine(engine, side1, side2, thread_count(n_threads), max(k, csls) if beta is None else None)
+    if isinstance(chosen, PartitionedEngine):
+        chosen.executor = executor_of(executor)
     passes = 2 if csls else 1
     total = float(passes * len(side1) * len(side2))
     with steps(progress, total, f"top-{k} of {len(side1):,} x {len(side2):,}") as step:
@@ -133,13 +142,20 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int, nei
 
         return ReferenceEngine()
     if name == "partitioned":
-        from stea_fast.search.engines.partitioned import PartitionedEngine
-
-        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours))
+        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours), exact_engine)
     merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
     work = float(len(side1)) * len(side2) * side1.width
     if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_has_gpus(neighbours)):
         return _faiss_engine(name, merging, n_threads)
+    return _cpu_engine(merging, n_threads)
+
+
+def exact_engine(n_threads: int) -> CandidateEngine:
+    """The engine by which a worker searches a cell: its results are those of every exact engine."""
+    return _cpu_engine(_merging_kernels("auto"), n_threads)
+
+
+def _cpu_engine(merging: ModuleType, n_threads: int) -> CandidateEngine:
     if merging.__name__.endswith(".native_merge"):
         from stea_fast.search.engines.int8 import Int8Engine
 

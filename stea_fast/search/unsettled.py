@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
 from stea_fast._util.arrays import like, to_numpy
 from stea_fast._util.progress import Progress
 from stea_fast.search.pair_scores import PairScorer
@@ -20,6 +21,7 @@ def topk_of_unsettled(
     *,
     engine: str = "auto",
     beta: float | None = None,
+    executor: Executor | None = None,
     progress: Progress = None,
 ) -> TopK:
     """`topk` by cosine without what is settled: an entity of a settled pair has its partner as its only candidate.
@@ -31,13 +33,13 @@ def topk_of_unsettled(
     Args:
         emb1, emb2: embeddings [n1, d] and [n2, d], as `topk` takes them.
         settled: int64 [m, 2]; of the pairs of an entity that occurs twice, the last counts.
-        k, csls, engine, beta, progress: as `topk` takes them.
+        k, csls, engine, beta, executor, progress: as `topk` takes them.
     """
     open1, open2 = (_others(settled[:, side], len(emb)) for side, emb in enumerate((emb1, emb2)))
     if min(len(open1), len(open2)) == 0:
-        return topk(emb1, emb2, k, csls, engine=engine, beta=beta, progress=progress)
+        return topk(emb1, emb2, k, csls, engine=engine, beta=beta, executor=executor, progress=progress)
     opened = emb1[like(emb1, open1)], emb2[like(emb2, open2)]
-    found = topk(*opened, k, csls, engine=engine, beta=beta, progress=progress)
+    found = topk(*opened, k, csls, engine=engine, beta=beta, executor=executor, progress=progress)
     assert found.backward is not None, "a search has both directions"
     score = _scorer(emb1, emb2, (open1, open2), found)
     scores = score(*settled.T)

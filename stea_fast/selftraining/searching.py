@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
 from stea_fast._util.arrays import like, to_numpy
 from stea_fast._util.progress import Progress
 from stea_fast.search.topk import topk
@@ -36,19 +37,20 @@ def work_of(search: SearchConfig, num_rows: int, num_columns: int, width: int) -
 def searched(
     embeddings: tuple[Array, Array],
     search: SearchConfig,
+    executor: Executor | None,
+    progress: Progress,
     *,
     settled: np.ndarray | None,
     beta: float | None,
-    progress: Progress,
 ) -> tuple[TopK, dict[str, Any]]:
     """The candidates of a round, and what is worth knowing of the search.
 
     Args:
         embeddings: of both graphs.
         search: how to search.
+        executor, progress: as `topk` takes them.
         settled: int64 [m, 2], pairs whose entities are not searched; None searches everything.
         beta: for partition sums; None leaves them out.
-        progress: as `topk` takes it.
     """
     emb1, emb2 = in_fewer_dimensions(embeddings, search.dimensions)
     sizes = [len(emb1), len(emb2)]
@@ -56,7 +58,7 @@ def searched(
         opened = [size - len(np.unique(settled[:, side])) for side, size in enumerate(sizes)]
         sizes = opened if min(opened) else sizes
     engine = engine_for(search, sizes[0], sizes[1], int(emb1.shape[1]))
-    options: dict[str, Any] = {"engine": engine, "beta": beta, "progress": progress}
+    options: dict[str, Any] = {"engine": engine, "beta": beta, "executor": executor, "progress": progress}
     if settled is None:
         found = topk(emb1, emb2, search.k, search.csls, **options)
     else:

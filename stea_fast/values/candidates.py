@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.spread import spread
 from stea_fast._util import validate
 from stea_fast._util.threads import thread_count
 from stea_fast.types import Candidates, Ranking
@@ -15,10 +17,16 @@ from stea_fast.values.vectors import Vectors, tfidf
 TIER = "letters"  # the normalisation before n-grams are taken
 MOST_NAMES = 16  # a search looks through at most this many times k names, however many belong to one entity
 TRIPLES_AT_ONCE = 4_000_000
+QUERIES_PER_PART = 1 << 15  # of the texts that a worker searches at a time
 
 
 def name_candidates(
-    labels1: LabelsLike, labels2: LabelsLike, k: int = 10, min_score: float = 0.05, n_threads: int | None = None
+    labels1: LabelsLike,
+    labels2: LabelsLike,
+    k: int = 10,
+    min_score: float = 0.05,
+    n_threads: int | None = None,
+    executor: Executor | None = None,
 ) -> Candidates:
     """Find the entities with the most similar names, in both directions.
 
@@ -31,6 +39,7 @@ def name_candidates(
         k: The number of candidates per entity.
         min_score: The least cosine of a candidate, in (0, 1].
         n_threads: The number of threads; None, the default, for all that the process may use.
+        executor: Where names are searched; None, the default, for this process.
 
     Returns:
         Candidates for `refine`: int32 indices and float32 scores [n, k], best first, -1 and 0 where there are no more;
@@ -41,9 +50,17 @@ def name_candidates(
     threads = thread_count(n_threads)
     side1, side2 = (distinct_texts(as_labels(labels), TIER) for labels in (labels1, labels2))
     vectors1, vectors2 = tfidf(*character_grams(side1.texts, side2.texts), threads)
-    forward = _EntitySearch(side1, side2, k).run(vectors1, vectors2, min_score, threads)
-    backward = _EntitySearch(side2, side1, k).run(vectors2, vectors1, min_score, threads)
+    forward = _EntitySearch(side1, side2, k).run(vectors1, vectors2, min_score, threads, executor)
+    backward = _EntitySearch(side2, side1, k).run(vectors2, vectors1, min_score, threads, executor)
     return Candidates(forward, backward)
+
+
+def _nearest(
+    texts: np.ndarray, n_threads: int, vectors: Vectors, others: Vectors, width: int, min_score: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest texts of some texts, and their cosines; what is found of a text does not depend on the others."""
+    chosen = vectors.rows(texts).arrays
+    return kernels().cosine_topk(chosen, others.arrays, others.num_columns, width, min_score, n_threads)
 
 
 class _EntitySearch:
@@ -54,7 +71,9 @@ class _EntitySearch:
         self.indptr = targets.indptr
         self.owners = np.minimum(np.diff(self.indptr), k)  # of a text; the lowest come first, others are never needed
 
-    def run(self, vectors: Vectors, others: Vectors, min_score: float, n_threads: int) -> Ranking:
+    def run(
+        self, vectors: Vectors, others: Vectors, min_score: float, n_threads: int, executor: Executor | None = None
+    ) -> Ranking:
         """Search, with more texts where those found belong to too few entities."""
         width = min(self.k, max(len(self.targets.texts), 1))
         # In alphabetical order, neighbours lead to the same places in memory, which are then still in the cache.
@@ -65,9 +84,10 @@ class _EntitySearch:
         )
         found: list[tuple[np.ndarray, ...]] = []
         while len(pending):
-            indices, scores = kernels().cosine_topk(
-                vectors.rows(pending).arrays, others.arrays, others.num_columns, width, min_score, n_threads
-            )
+            size = len(pending) if executor is None else QUERIES_PER_PART
+            parts = [pending[begin : begin + size] for begin in range(0, len(pending), size)]
+            nearest = list(spread(executor, _nearest, parts, n_threads, vectors, others, width, min_score))
+            indices, scores = (np.concatenate(each) for each in zip(*nearest, strict=True))
             short = self._too_few(indices) if width < min(MOST_NAMES * self.k, len(self.targets.texts)) else None
             done = slice(None) if short is None else ~short
             found.append((pending[done], indices[done], scores[done]))

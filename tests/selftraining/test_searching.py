@@ -66,7 +66,7 @@ def test_as_many_dimensions_as_there_are_change_nothing():
 def test_more_dimensions_than_the_encoder_has_are_refused():
     sides = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)
     with pytest.raises(ValueError, match=r"search\.dimensions is 5, but the encoder gives 4"):
-        searched(sides, sf.SearchConfig(dimensions=5), settled=None, beta=None, progress=False)
+        searched(sides, sf.SearchConfig(dimensions=5), None, False, settled=None, beta=None)
 
 
 @pytest.mark.parametrize(

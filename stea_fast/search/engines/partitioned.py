@@ -7,12 +7,17 @@ all pairs are looked at. `topk` measures on a sample which share of the true nei
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from stea_fast._executors.base import Executor
+from stea_fast._executors.spread import spread
+from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import SearchRequest, SearchResult
 from stea_fast.search.ranked import CandidateEngine, Ranked
@@ -23,6 +28,7 @@ SAMPLE_PER_CELL = 64  # vectors by which a centroid is found
 ITERATIONS = 8
 ROWS_AT_ONCE = 4096
 SEED = 20  # of the sample: the same sides always have the same cells
+Cell = tuple[np.ndarray, np.ndarray]  # which vectors of either side it has
 
 
 class PartitionedEngine(CandidateEngine):
@@ -31,8 +37,10 @@ class PartitionedEngine(CandidateEngine):
     name = "partitioned"
     is_exact = False
 
-    def __init__(self, inner: CandidateEngine) -> None:
-        self.inner = inner
+    def __init__(
+        self, inner: CandidateEngine, exact_engine: Callable[[int], CandidateEngine], executor: Executor | None = None
+    ) -> None:
+        self.inner, self.exact_engine, self.executor = inner, exact_engine, executor
         self._cells: Cells | None = None
 
     def search(self, request: SearchRequest) -> SearchResult:
@@ -50,8 +58,8 @@ class PartitionedEngine(CandidateEngine):
             self._cells = Cells(sides)
         best = Best(len(sides[0]), request.keep), Best(len(sides[1]), request.keep)
         seen, total = 0.0, float(len(sides[0])) * len(sides[1])
-        for rows, columns in self._cells.members:
-            found = self.inner.rank(_among(request, rows, columns))
+        members = self._cells.members
+        for (rows, columns), found in zip(members, self._ranked(request, members), strict=True):
             best[0].offer(rows, columns, *found.forward)
             best[1].offer(columns, rows, *found.backward)
             share = len(rows) * len(columns) / self._cells.num_pairs * total
@@ -59,6 +67,22 @@ class PartitionedEngine(CandidateEngine):
             request.step(share)
         request.step(max(total - seen, 0.0))
         return Ranked((best[0].indices, best[0].scores), (best[1].indices, best[1].scores))
+
+    def _ranked(self, request: SearchRequest, members: list[Cell]) -> Iterator[Ranked]:
+        """The best of both directions within every cell, in their order."""
+        if self.executor is None:
+            return (self.inner.rank(_among(request, *cell)) for cell in members)
+        shared = replace(request, step=_unseen)
+        return spread(self.executor, _rank_cell, members, thread_count(None), shared, self.exact_engine)
+
+
+def _rank_cell(cell: Cell, n_threads: int, request: SearchRequest, exact_engine: Any) -> Ranked:
+    """The work of a worker: what is best within a cell, and nothing that was only needed to find it."""
+    return replace(exact_engine(n_threads).rank(_among(request, *cell)), candidates=None)
+
+
+def _unseen(amount: float) -> None:
+    """Whoever takes the results counts them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +156,7 @@ def _among(request: SearchRequest, rows: np.ndarray, columns: np.ndarray) -> Sea
     scoring = Scoring(
         given.metric, given.scale1[rows], given.scale2[columns], given.offset1[rows], given.offset2[columns], means
     )
-    return replace(request, side1=side1, side2=side2, scoring=scoring, step=lambda amount: None)
+    return replace(request, side1=side1, side2=side2, scoring=scoring, step=_unseen)
 
 
 class Best:
