@@ -12,6 +12,9 @@ import pytest
 import stea_fast as sf
 from stea_fast import _backends
 
+CUDA, HOST = 2, 1  # DLPack's numbers
+STREAM = 0x5A0
+
 
 @pytest.fixture(scope="module")
 def harness(builder):
@@ -44,3 +47,19 @@ def cuda(harness):
 @pytest.fixture(scope="module")
 def pair():
     return sf.synthetic_pair(60, seed=1)
+
+
+@pytest.fixture
+def gpus(builder, harness, cuda):
+    """Two GPUs on which the kernels run, each with a stream of its own."""
+    from posing import build_guard, posing_gpus
+
+    with posing_gpus(builder.target("posing_guard.so", build_guard)) as posing:
+        harness.harness_pose(CUDA)
+        harness.harness_expect_stream(STREAM)
+        harness.harness_forget_contexts()
+        posing.on_change = harness.harness_make_current
+        posing.streams = [STREAM, STREAM]
+        yield posing
+        harness.harness_pose(HOST)
+        harness.harness_expect_stream(None)

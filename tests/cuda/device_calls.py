@@ -18,3 +18,10 @@ def as_tensors(candidates):
 
 def refined_on_device(pair, candidates):
     return sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method="product", backend="cuda")
+
+
+def moved(candidates, device):
+    def ranking(side):
+        return sf.Ranking(torch.tensor(side.indices, device=device), torch.tensor(side.scores, device=device))
+
+    return sf.Candidates(ranking(candidates.forward), ranking(candidates.backward))

@@ -9,14 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import build_cuda
 from bench.lib.builds import BuildFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = Path(__file__).resolve().parent / "harness"
+PTX = Path(__file__).resolve().parent / "ptx"
 COMPILER = "g++"
 COMMON = ["-std=c++17", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra"]
 SCHEDULER = ("fiber", "block", "warp_results", "launch", "runtime", "memory")
 RUNNER = ("runner", "host_checks")
+INTERPRETER = ("names", "parser", "flow", "values", "races", "warp", "memory", "machine", "launch")
+PTX_ARCHITECTURES = ("compute_75", "compute_90")  # what nvcc makes for an old and for a newer GPU
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ MODES = {
     "plain": Mode("plain"),
     "ucontext": Mode("ucontext", (), ("-DHARNESS_UCONTEXT",)),  # how fibers switch on other processors than x86-64
     "asan": Mode("asan", ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"), ("-DHARNESS_ASAN",)),
+    "ptx": Mode("ptx", (), ("-DHARNESS_PTX",)),  # executes what nvcc made of the kernels, see ../ptx
     "tsan": Mode("tsan", ("-fsanitize=thread",), ("-DHARNESS_TSAN",)),
 }
 
@@ -76,7 +81,22 @@ class Builder(BuildFolder):
 
     def scheduler(self, mode: str) -> list[Path]:
         """The objects of the harness itself."""
-        return [self._compiled(f"{stem}-{mode}.o", HARNESS / f"{stem}.cpp", mode) for stem in SCHEDULER]
+        objects = [self._compiled(f"{stem}-{mode}.o", HARNESS / f"{stem}.cpp", mode) for stem in SCHEDULER]
+        if mode == "ptx":
+            objects += [self._compiled(f"ptx-{x}.o", PTX / f"{x}.cpp", mode, ["-O2"]) for x in INTERPRETER]
+        return objects
+
+    def ptx(self, architecture: str = PTX_ARCHITECTURES[0], name: str = "", csrc: Path = ROOT / "csrc") -> str:
+        """The PTX of every kernel, as STEA_PTX names it; of a changed copy of csrc under its name."""
+
+        def compiled(stem: str) -> Path:
+            source = csrc / "kernels" / "cuda" / f"{stem}.cu"
+            flags = [*build_cuda.NVCC_FLAGS, f"-arch={architecture}", "-ptx", source, "-o"]
+            return self.target(
+                f"{name}{stem}-{architecture}.ptx", lambda path: run([*flags, path], build_cuda.find_toolkit().nvcc)
+            )
+
+        return ":".join(str(compiled(stem)) for stem in build_cuda.SOURCES if stem != "device")
 
     def _kernels(self, name: str, mode: str, source: Path) -> Path:
         flags = [*MODES[mode].sanitizer, f"-I{source}"]
@@ -87,9 +107,9 @@ class Builder(BuildFolder):
         return self.target(name, lambda path: run([*arguments, path]))
 
 
-def run(arguments: Sequence[object]) -> None:
+def run(arguments: Sequence[object], compiler: str = COMPILER) -> None:
     """Call the compiler; its messages are part of a failure."""
-    result = subprocess.run([COMPILER, *map(str, arguments)], capture_output=True, text=True, check=False)
+    result = subprocess.run([compiler, *map(str, arguments)], capture_output=True, text=True, check=False)
     if result.returncode != 0 or "warning" in result.stderr:
         raise AssertionError(f"{' '.join(map(str, arguments))}\n{result.stderr}")
 

@@ -39,10 +39,9 @@ EVIDENCE, MEETINGS, WARP, COUNTS, MUTUAL, DEVICE = (
     "mutual_best.cu",
     "device.cu",
 )
-SIDES = "    space.sides[lane_id()] = mine;\n    __syncwarp(kAllLanes);"
+SIDES = "    space.sides[lane_id()] = mine;"
 
 MUTANTS = [
-    Mutant("no_order_after_the_sides", EVIDENCE, SIDES, SIDES.replace("\n    __syncwarp(kAllLanes);", ""), "tsan", RACE),
     Mutant("no_order_before_taking", MEETINGS, "        __syncwarp(kAllLanes);  // they have", "        // they have", "tsan", RACE),
     Mutant("no_order_after_taking", MEETINGS, "        __syncwarp(kAllLanes);  // and read", "        // and read", "tsan", RACE),
     Mutant(
@@ -69,9 +68,7 @@ MUTANTS = [
         "writes_a_pair_too_many", EVIDENCE, "if (first + lane_id() >= args.num_pairs) return;",
         "if (first + lane_id() > args.num_pairs) return;", "asan", "AddressSanitizer",
     ),
-    Mutant(
-        "searches_beyond_the_row", EVIDENCE, "place == other.size ||", "place > other.size ||", "asan", "AddressSanitizer",
-    ),
+    Mutant("notes_edges_beyond_the_last", EVIDENCE, "        if (first + lane_id() >= all) continue;\n", "", "asan"),
     Mutant(
         "follows_a_run_beyond_the_row", EVIDENCE, "j < sides.target.size; ++j", "j <= sides.target.size; ++j", "asan",
         "AddressSanitizer",
@@ -107,13 +104,18 @@ MUTANTS = [
     Mutant("last_of_equals_wins", MUTUAL, "place < other.place", "place > other.place", "plain", ""),
     Mutant("queue_is_never_emptied", EVIDENCE, "if (queue.size() > 0) tally", "if (queue.size() > 31) tally", "plain"),
     Mutant("queue_overflows", EVIDENCE, "if (queue.size() >= kWarp) tally", "if (queue.size() >= 3 * kWarp) tally", "plain"),
-    Mutant("every_edge_of_a_run_is_walked", EVIDENCE, "if (!walked.is_first_of_run(edge)) return;", "", "plain"),
-    Mutant("takes_one_statement_of_a_run", EVIDENCE, "i < sides.source.size && sides", "i <= meeting.edge && sides", "plain"),
+    Mutant("every_edge_of_a_run_is_walked", EVIDENCE, "if (!walked.is_first_of_run(place.edge)) return;", "", "plain"),
+    Mutant("takes_one_statement_of_a_run", EVIDENCE, "i < sides.source.size && sides", "i <= edge && sides", "plain"),
     Mutant("adds_up_a_run", EVIDENCE, "strongest = fmaxf(strongest, share);", "strongest += share;", "plain"),
-    Mutant("believers_for_beliefs", EVIDENCE, "by_source ? args.beliefs : args.believers;\n        const int32_t neighbor", "by_source ? args.believers : args.beliefs;\n        const int32_t neighbor", "asan"),
-    Mutant("sides_are_exchanged", EVIDENCE, "by_source ? edge : place, by_source ? place : edge", "by_source ? place : edge, by_source ? edge : place", "asan"),
+    Mutant("believers_for_beliefs", EVIDENCE, "sides.walks_source() ? args.beliefs : args.believers;", "sides.walks_source() ? args.believers : args.beliefs;", "asan"),
+    Mutant("sides_are_exchanged", EVIDENCE, "edge = by_source ? meeting.edge : place, target_edge = by_source ? place : meeting.edge;", "edge = by_source ? place : meeting.edge, target_edge = by_source ? meeting.edge : place;", "asan"),
     Mutant("first_row_is_ignored", EVIDENCE, "edges_of(args.source, args.rows.begin + row)", "edges_of(args.source, row)", "plain"),
     Mutant("the_clamp_is_forgotten", EVIDENCE, "static_cast<float>(kMinFactor)", "1e-30f", "plain"),
+    Mutant("filter_is_used_before_it_is_filled", EVIDENCE, "    }\n    __syncwarp(kAllLanes);\n}", "    }\n}", "tsan", RACE),
+    Mutant("no_order_after_the_sides", EVIDENCE, "    __syncwarp(kAllLanes);\n    const int32_t ends = warp_inclusive_sum(fits", "    const int32_t ends = warp_inclusive_sum(fits", "tsan", RACE),
+    Mutant("filter_is_written_without_an_atomic", MEETINGS, "atomicOr(&words[place >> 29], 1u << (place >> 24 & 31));", "words[place >> 29] |= 1u << (place >> 24 & 31);", "tsan", RACE),
+    Mutant("filter_knows_no_hub", EVIDENCE, "set_all(!fits)", "set_all(false)", "plain"),
+    Mutant("filter_asks_for_another_bit", MEETINGS, "(words[place >> 29] >> (place >> 24 & 31)", "(words[place >> 29] >> (place >> 23 & 31)", "plain"),
     # The host side.
     Mutant(
         "host_reads_device_memory", EVIDENCE, "    if (args.num_pairs == 0) return;",

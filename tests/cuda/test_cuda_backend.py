@@ -170,9 +170,9 @@ def test_the_training_step_selects_the_same_pairs(cuda, pair):
     assert on_device.tolist() == on_host.tolist()
 
 
-def test_the_joint_refinement_says_that_it_has_no_cuda_kernels(cuda, pair):
-    with pytest.raises(ValueError, match="method='joint' runs on the CPU"):
-        sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, seeds=pair.train, backend="cuda")
+def test_an_executor_and_the_cuda_backend_exclude_each_other(cuda, pair):
+    with pytest.raises(ValueError, match="an executor runs on CPUs"):
+        sf.refine(demo.candidates(pair), pair.kg1, pair.kg2, backend="cuda", executor="processes")
 
 
 def test_tensors_of_a_gpu_choose_the_backend(cuda, monkeypatch):

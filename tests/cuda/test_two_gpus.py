@@ -4,38 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from device_calls import moved
 
 import stea_fast as sf
 from stea_fast.encoders import demo
 
 torch = pytest.importorskip("torch", reason="GPUs pose through torch")
 pytestmark = pytest.mark.slow  # compiles the kernels and the bindings for the CPU
-CUDA, HOST = 2, 1  # DLPack's numbers
-STREAM = 0x5A0
 MOST_COPIED = 1024  # elements of an array that may come to the host while a refinement goes on
-
-
-@pytest.fixture
-def gpus(builder, harness, cuda):
-    """Two GPUs on which the kernels run, each with a stream of its own."""
-    from posing import build_guard, posing_gpus
-
-    with posing_gpus(builder.target("posing_guard.so", build_guard)) as posing:
-        harness.harness_pose(CUDA)
-        harness.harness_expect_stream(STREAM)
-        harness.harness_forget_contexts()
-        posing.on_change = harness.harness_make_current
-        posing.streams = [STREAM, STREAM]
-        yield posing
-        harness.harness_pose(HOST)
-        harness.harness_expect_stream(None)
-
-
-def moved(candidates, device):
-    def ranking(side):
-        return sf.Ranking(torch.tensor(side.indices, device=device), torch.tensor(side.scores, device=device))
-
-    return sf.Candidates(ranking(candidates.forward), ranking(candidates.backward))
 
 
 @pytest.mark.parametrize("method", ["product", "paper"])
@@ -49,7 +25,9 @@ def test_refining_where_the_tensors_lie(gpus, harness, pair, device, method):
     found = sf.refine(there, *graphs, seeds=pair.train, method=method)
     assert max(gpus.copied) <= MOST_COPIED
     index = torch.device(device).index
-    assert {number for number, _ in gpus.exports} == {index} and {stream for _, stream in gpus.exports} == {STREAM}
+    assert {number for number, _ in gpus.exports} == {index} and {stream for _, stream in gpus.exports} == {
+        gpus.streams[0]
+    }
     assert harness.harness_contexts() == 1 << index
     assert found.pairs.device == torch.device(device) and found.pairs.tolist() == wanted.pairs.tolist()
     np.testing.assert_allclose(found.forward.probs.cpu(), wanted.forward.probs, rtol=1e-3, atol=1e-5)

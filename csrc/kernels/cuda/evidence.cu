@@ -29,7 +29,8 @@ struct Sides {
     EdgeSpan target;
 
     __device__ bool walks_source() const { return source.size <= target.size; }
-    __device__ int32_t walked_edges() const { return source.size <= target.size ? source.size : target.size; }
+    __device__ const EdgeSpan& walked() const { return walks_source() ? source : target; }
+    __device__ const EdgeSpan& other() const { return walks_source() ? target : source; }
 };
 
 __device__ Sides sides_of(const EvidenceArgs& args, int64_t pair) {
@@ -44,8 +45,40 @@ __device__ Sides sides_of(const EvidenceArgs& args, int64_t pair) {
 // What a warp keeps in shared memory.
 struct Workspace {
     Sides sides[kWarp];
+    NeighborFilter filters[kWarp];
     Meeting ring[kQueuePlaces];
 };
+
+// The pair that has the `item`-th of all edges that the warp's pairs have in one line, and the edge's number in the
+// pair. `ends` is where the edges of the lane's pair end in that line.
+struct Place {
+    int pair = 0;
+    int32_t edge = 0;
+
+    __device__ Place(int32_t item, int32_t ends) {
+        for (int step = kWarp / 2; step > 0; step /= 2) {
+            if (__shfl_sync(kAllLanes, ends, pair + step - 1) <= item) pair += step;
+        }
+        const int32_t before = __shfl_sync(kAllLanes, ends, pair == 0 ? 0 : pair - 1);
+        edge = item - (pair == 0 ? 0 : before);
+    }
+};
+
+// Notes the neighbours of every pair on the side that is searched, a lane per edge. Where they are too many for a
+// filter, it lets all pass.
+__device__ void fill_filters(Workspace& space, const Sides& mine) {
+    const bool fits = mine.other().size <= kMostFiltered;
+    space.filters[lane_id()].set_all(!fits);
+    __syncwarp(kAllLanes);
+    const int32_t ends = warp_inclusive_sum(fits ? mine.other().size : 0);
+    const int32_t all = __shfl_sync(kAllLanes, ends, kWarp - 1);
+    for (int32_t first = 0; first < all; first += kWarp) {
+        const Place place(first + lane_id(), ends);
+        if (first + lane_id() >= all) continue;
+        space.filters[place.pair].note(space.sides[place.pair].other().begin[place.edge].neighbor);
+    }
+    __syncwarp(kAllLanes);
+}
 
 // -log((1 - x) (1 - y)) with x = strength.source * weight and y = strength.target * weight. Near 0 log1p keeps the
 // digits; near 1 the fused product does.
@@ -57,14 +90,19 @@ __device__ float fact_evidence(const Strength& strength, float weight) {
                  fmaxf(fmaf(-strength.target, weight, 1.0f), least));
 }
 
-// The share of a pair of neighbours, given the first edges to them on both sides.
+// The share of a pair of neighbours that may meet: an edge of the walked side and a neighbour of the other one.
 __device__ float share_of(const EvidenceArgs& args, const Sides& sides, const Meeting& meeting) {
-    const int32_t neighbor = sides.source.begin[meeting.edge].neighbor;
-    const int32_t target_neighbor = sides.target.begin[meeting.target_edge].neighbor;
+    const EdgeSpan& other = sides.other();
+    const int32_t place = first_of_neighbor(other.begin, other.size, meeting.wanted);
+    if (place == other.size || other.begin[place].neighbor != meeting.wanted) return 0.0f;
+    const bool by_source = sides.walks_source();
+    const int32_t edge = by_source ? meeting.edge : place, target_edge = by_source ? place : meeting.edge;
+    const int32_t neighbor = sides.source.begin[edge].neighbor;
+    const int32_t target_neighbor = sides.target.begin[target_edge].neighbor;
     TwoFloats sum;
     float strongest = 0.0f;
-    for (int32_t i = meeting.edge; i < sides.source.size && sides.source.begin[i].neighbor == neighbor; ++i) {
-        for (int32_t j = meeting.target_edge; j < sides.target.size; ++j) {
+    for (int32_t i = edge; i < sides.source.size && sides.source.begin[i].neighbor == neighbor; ++i) {
+        for (int32_t j = target_edge; j < sides.target.size; ++j) {
             const Edge target_fact = sides.target.begin[j];
             if (target_fact.neighbor != target_neighbor) break;
             const Strength strength =
@@ -86,10 +124,11 @@ struct Tally {
     __device__ void evaluate(const EvidenceArgs& args, const Workspace& space, MeetingQueue& queue, int size) {
         const Meeting meeting = queue.take(size);
         const float share = lane_id() < size ? share_of(args, space.sides[meeting.pair], meeting) : 0.0f;
-        for (int i = 0; i < size; ++i) {
+        for (unsigned left = __ballot_sync(kAllLanes, share > 0.0f); left != 0; left &= left - 1) {
+            const int i = __ffs(static_cast<int>(left)) - 1;
             const int owner = __shfl_sync(kAllLanes, meeting.pair, i);
             const float added = __shfl_sync(kAllLanes, share, i);
-            if (owner != lane_id() || !(added > 0.0f)) continue;
+            if (owner != lane_id()) continue;
             sum.add(added);
             ++count;
         }
@@ -98,42 +137,34 @@ struct Tally {
 
 // A walked edge, and what is left of the beliefs of its neighbour.
 struct Walk {
-    int pair = 0;
-    int32_t edge = 0;
-    bool by_source = false;
-    int64_t belief = 0;
-    int64_t end = 0;
+    Place place;
+    const NeighborFilter& filter;
+    const int32_t* targets = nullptr;
+    const float* weights = nullptr;
+    int32_t left = 0;
 
-    // The `item`-th of all walked edges of the warp's pairs; `ends` is where those of the lane's pair end in that line.
-    __device__ void begin(const EvidenceArgs& args, const Workspace& space, int64_t item, int64_t ends) {
-        for (int step = kWarp / 2; step > 0; step /= 2) {
-            if (__shfl_sync(kAllLanes, ends, pair + step - 1) <= item) pair += step;
-        }
-        const int64_t before = __shfl_sync(kAllLanes, ends, pair == 0 ? 0 : pair - 1);
-        const int64_t all = __shfl_sync(kAllLanes, ends, kWarp - 1);
+    __device__ Walk(const EvidenceArgs& args, const Workspace& space, int32_t item, int32_t ends, int32_t all)
+        : place(item, ends), filter(space.filters[place.pair]) {
         if (item >= all) return;
-        const Sides& sides = space.sides[pair];
-        edge = static_cast<int32_t>(item - (pair == 0 ? 0 : before));
-        by_source = sides.walks_source();
-        const EdgeSpan& walked = by_source ? sides.source : sides.target;
-        if (!walked.is_first_of_run(edge)) return;
-        const BeliefsView& beliefs = by_source ? args.beliefs : args.believers;
-        const int32_t neighbor = walked.begin[edge].neighbor;
-        belief = beliefs.indptr[neighbor];
-        end = beliefs.indptr[neighbor + 1];
+        const Sides& sides = space.sides[place.pair];
+        const EdgeSpan& walked = sides.walked();
+        if (!walked.is_first_of_run(place.edge)) return;
+        const BeliefsView& beliefs = sides.walks_source() ? args.beliefs : args.believers;
+        const int32_t neighbor = walked.begin[place.edge].neighbor;
+        const int64_t begin = beliefs.indptr[neighbor];
+        targets = beliefs.targets + begin;
+        weights = beliefs.weights + begin;
+        left = static_cast<int32_t>(beliefs.indptr[neighbor + 1] - begin);
     }
 
-    // Searches the next belief on the other side; true if it leads there.
-    __device__ bool next(const EvidenceArgs& args, const Workspace& space, Meeting* meeting) {
-        if (belief == end) return false;
-        const BeliefsView& beliefs = by_source ? args.beliefs : args.believers;
-        const EdgeSpan& other = by_source ? space.sides[pair].target : space.sides[pair].source;
-        const int32_t wanted = beliefs.targets[belief];
-        const int32_t place =
-            static_cast<int32_t>(first_edge(other.begin, other.begin + other.size, wanted, 0) - other.begin);
-        const float weight = beliefs.weights[belief++];
-        if (place == other.size || other.begin[place].neighbor != wanted) return false;
-        *meeting = {pair, by_source ? edge : place, by_source ? place : edge, weight};
+    // Takes the next belief; true if it may lead to a neighbour on the other side.
+    __device__ bool next(Meeting* meeting) {
+        if (left == 0) return false;
+        --left;
+        const int32_t wanted = *targets++;
+        const float* weight = weights++;
+        if (!filter.may_hold(wanted)) return false;
+        *meeting = {place.pair, place.edge, wanted, *weight};
         return true;
     }
 };
@@ -146,17 +177,16 @@ __global__ void evidence_of_pairs(EvidenceArgs args) {
     Workspace& space = spaces[warp_in_block()];
     const Sides mine = sides_of(args, first + lane_id());
     space.sides[lane_id()] = mine;
-    __syncwarp(kAllLanes);
-    const int64_t ends = warp_inclusive_sum(static_cast<int64_t>(mine.walked_edges()));
-    const int64_t all = __shfl_sync(kAllLanes, ends, kWarp - 1);
+    fill_filters(space, mine);
+    const int32_t ends = warp_inclusive_sum(mine.walked().size);
+    const int32_t all = __shfl_sync(kAllLanes, ends, kWarp - 1);
     MeetingQueue queue(space.ring);
     Tally tally;
-    for (int64_t item = lane_id(); item - lane_id() < all; item += kWarp) {
-        Walk walk;
-        walk.begin(args, space, item, ends);
-        while (__any_sync(kAllLanes, walk.belief < walk.end)) {
+    for (int32_t first_item = 0; first_item < all; first_item += kWarp) {
+        Walk walk(args, space, first_item + lane_id(), ends, all);
+        while (__any_sync(kAllLanes, walk.left > 0)) {
             Meeting meeting{};
-            const bool meets = walk.next(args, space, &meeting);
+            const bool meets = walk.next(&meeting);
             queue.push(meets, meeting);
             if (queue.size() >= kWarp) tally.evaluate(args, space, queue, kWarp);
         }

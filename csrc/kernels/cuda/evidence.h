@@ -2,11 +2,12 @@
 //
 // Parallel decomposition. A warp takes 32 pairs (e, e') that follow each other, and walks the edges of the side of each
 // that has fewer: all of these edges stand in one line, and every lane takes the next of them, whichever pair it is of.
-// The beliefs of an edge's neighbour are searched in the sorted edges of the other side. What meets is queued; as soon
-// as 32 pairs of neighbours (n, n') are in the queue, each lane evaluates one of them, and adds the shares that belong
-// to the pair with its number, in the order of the queue. There is no table, no scratch memory, no atomic and no wait
-// for the host; sums of floats have a fixed order and a second float for what the first one rounds off, so two runs
-// give the same bits.
+// A filter of 256 bits per pair holds the hashes of the neighbours of the other side; a belief that does not pass it
+// leads nowhere. What passes is queued; as soon as 32 are in the queue, each lane searches one of them in the sorted
+// edges of the other side and evaluates what meets, and adds the shares that belong to the pair with its number, in the
+// order of the queue. There is no scratch memory, no wait for the host, and no atomic but for the bits of the filters;
+// sums of floats have a fixed order and a second float for what the first one rounds off, so two runs give the same
+// bits.
 //
 // Of a pair (n, n') all statements between e and n and between e' and n' are taken together: their sum, or with
 // Witnesses::kNeighbor the strongest of them.

@@ -5,11 +5,33 @@
 
 namespace stea::cuda {
 
-// The first edges by which a pair (e, e') of the warp's 32 leads to neighbours n and n', and w(n, n').
+// What a set of neighbours may hold: a bit per hash. What was noted always passes, little else does.
+constexpr int kFilterWords = 8;
+constexpr int32_t kMostFiltered = 128;  // neighbours; with more, too many of the bits are set
+
+struct NeighborFilter {
+    unsigned words[kFilterWords];
+
+    __device__ static unsigned hash(int32_t neighbor) { return static_cast<unsigned>(neighbor) * 0x9E3779B1u; }
+    __device__ void set_all(bool value) {
+        for (unsigned& word : words) word = value ? ~0u : 0u;
+    }
+    __device__ void note(int32_t neighbor) {
+        const unsigned place = hash(neighbor);
+        atomicOr(&words[place >> 29], 1u << (place >> 24 & 31));
+    }
+    __device__ bool may_hold(int32_t neighbor) const {
+        const unsigned place = hash(neighbor);
+        return (words[place >> 29] >> (place >> 24 & 31) & 1u) != 0;
+    }
+};
+
+// A pair (e, e') of the warp's 32, the first edge by which its walked side leads to a neighbour, the neighbour that is
+// to be searched on the other side, and what is believed of the two, w(n, n').
 struct Meeting {
     int32_t pair;
     int32_t edge;
-    int32_t target_edge;
+    int32_t wanted;
     float weight;
 };
 

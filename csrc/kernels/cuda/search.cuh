@@ -20,6 +20,18 @@ __device__ inline const Edge* first_edge(const Edge* begin, const Edge* end, int
     return begin;
 }
 
+// The number of the first of `size` edges that leads to this neighbour or to one behind it.
+__device__ inline int32_t first_of_neighbor(const Edge* edges, int32_t size, int32_t neighbor) {
+    int32_t begin = 0;
+    while (size > 0) {
+        const int32_t half = size / 2;
+        const bool before = edges[begin + half].neighbor < neighbor;
+        begin = before ? begin + half + 1 : begin;
+        size = before ? size - half - 1 : half;
+    }
+    return begin;
+}
+
 // The row that holds an edge: the last one that begins at or before it. Rows without edges are passed over.
 __device__ inline int64_t row_of_edge(const int64_t* indptr, int64_t num_rows, int64_t edge) {
     int64_t low = 0, high = num_rows;

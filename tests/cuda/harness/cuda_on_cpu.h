@@ -46,6 +46,8 @@ void block_barrier(const Site& site);
 uint64_t warp_operation(WarpOp op, const Site& site, unsigned mask, uint64_t value, int argument, int width);
 void maybe_yield();  // between atomics, so that schedules permute them too
 
+// Whether a GPU takes this launch; sets the last error if not. Throws where it comes on a wrong stream.
+bool accepts_launch(const dim3& grid, const dim3& block, size_t shared_bytes, const void* stream, const char* name);
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const void* stream, const char* name,
             const std::function<void()>& body);
 
@@ -98,6 +100,7 @@ T atomic_max(T* address, T value) {
 #define __ballot_sync(mask, value) static_cast<unsigned>(CUDA_ON_CPU_VOTE(kBallot, "__ballot_sync", mask, value))
 #define __any_sync(mask, value) static_cast<int>(CUDA_ON_CPU_VOTE(kAny, "__any_sync", mask, value))
 #define __popc(bits) __builtin_popcount(bits)
+#define __ffs(bits) __builtin_ffs(bits)
 #define __all_sync(mask, value) static_cast<int>(CUDA_ON_CPU_VOTE(kAll, "__all_sync", mask, value))
 
 // Relaxed, as on a GPU: atomics order no other memory.
@@ -105,6 +108,10 @@ T atomic_max(T* address, T value) {
 template <typename T>
 T atomicAdd(T* address, T value) {
     return CUDA_ON_CPU_ATOMIC(__atomic_fetch_add(address, value, __ATOMIC_RELAXED));
+}
+template <typename T>
+T atomicOr(T* address, T value) {
+    return CUDA_ON_CPU_ATOMIC(__atomic_fetch_or(address, value, __ATOMIC_RELAXED));
 }
 template <typename T>
 T atomicExch(T* address, T value) {
@@ -121,7 +128,13 @@ T atomicMax(T* address, T value) {
     return ::cuda_on_cpu::atomic_max(address, value);
 }
 
-// What launch.cuh leaves to be defined.
+// What launch.cuh leaves to be defined: the kernel's C++ is run, or in the mode "ptx" what nvcc made of it.
+#ifdef HARNESS_PTX
+#include "../ptx/launch.h"
+#define STEA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
+    ::ptx::launch_as<kernel>(kernel, (grid), (block), (shared_bytes), (stream), __VA_ARGS__)
+#else
 #define STEA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
     ::cuda_on_cpu::launch_kernel((grid), (block), (shared_bytes), (stream), #kernel, kernel, __VA_ARGS__)
+#endif
 #define STEA_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::cuda_on_cpu::shared_memory())

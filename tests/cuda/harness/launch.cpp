@@ -69,12 +69,18 @@ void run_on_workers(Run& run, size_t count) {
 
 void* launch_end_order() { return &end_order; }
 
+bool accepts_launch(const dim3& grid, const dim3& block, size_t shared_bytes, const void* stream, const char* name) {
+    const std::string complaint = stream_complaint(stream);
+    if (!complaint.empty()) throw std::runtime_error("cuda_on_cpu: " + std::string(name) + ": " + complaint);
+    const bool possible = is_possible(grid, block, shared_bytes);
+    if (!possible) set_last_error(cudaErrorInvalidConfiguration);
+    return possible;
+}
+
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const void* stream, const char* name,
             const std::function<void()>& body) {
     const std::lock_guard<std::mutex> lock(launching);
-    const std::string complaint = stream_complaint(stream);
-    if (!complaint.empty()) throw std::runtime_error("cuda_on_cpu: " + std::string(name) + ": " + complaint);
-    if (!is_possible(grid, block, shared_bytes)) return set_last_error(cudaErrorInvalidConfiguration);
+    if (!accepts_launch(grid, block, shared_bytes, stream, name)) return;
     const DeviceAccess access(current_device());
     const Grid shape{grid, block, shared_bytes, name, &body, settings().seed};
     Run run{shape, block_order(shape), {}, {}, {}};

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 
@@ -22,6 +23,7 @@ struct Arena {
 
 std::mutex mutex;
 Arena arenas[kDevices];
+std::map<uint64_t, uint64_t> allocations;  // begin and end
 
 void protect(const Arena& arena, int protection) {
     if (arena.used > 0 && mprotect(arena.begin, arena.used, protection) != 0) {
@@ -52,7 +54,15 @@ void* device_memory(int device, size_t bytes) {
     protect(arena, PROT_READ | PROT_WRITE);
     std::memset(memory, 0xA5, whole);  // memory of an allocator that reuses is never zero
     if (arena.open == 0) protect(arena, PROT_NONE);
+    allocations[reinterpret_cast<uint64_t>(memory)] = reinterpret_cast<uint64_t>(memory) + bytes;
     return memory;
+}
+
+std::pair<uint64_t, uint64_t> allocation_of(const void* address) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    auto after = allocations.upper_bound(reinterpret_cast<uint64_t>(address));
+    if (after == allocations.begin()) return {0, 0};
+    return *std::prev(after);
 }
 
 DeviceAccess::DeviceAccess(int device) : device_(device) {

@@ -1,7 +1,8 @@
 // Runs every kernel on every problem of a file, in every given configuration, and writes what came out.
 //
 //   runner problems.bin results.bin BLOCK:CAPACITY:SEED:WORKERS ...
-//   runner --host    what the host side does when a call fails
+//   runner --evidence ...    the same for the evidence only
+//   runner --host            what the host side does when a call fails
 //
 // Both files are arrays after each other: int64 size in bytes, then the bytes. Under a sanitizer every array gets
 // memory of its own and of its exact size, so that every step beside it is seen; otherwise it lies in the memory of the
@@ -232,7 +233,7 @@ void run_mutual_of(const Problem& problem, const Configuration& with, std::ostre
     value.write(results);
 }
 
-void run_all(std::istream& problems, std::ostream& results, char** first, char** last) {
+void run_all(std::istream& problems, std::ostream& results, char** first, char** last, bool evidence_only) {
     const Array<int64_t> count(problems);
     for (int64_t i = 0; i < count[0]; ++i) {
         const Problem problem(problems);
@@ -242,6 +243,7 @@ void run_all(std::istream& problems, std::ostream& results, char** first, char**
             cuda_on_cpu::settings().workers = with.workers;
             const DeviceGuard guard(kDevice);
             run_evidence_of(problem, with, results);
+            if (evidence_only) continue;
             run_counts_of(problem, with, results);
             run_mutual_of(problem, with, results);
         }
@@ -257,9 +259,11 @@ int main(int argc, char** argv) {
 #if !defined(HARNESS_ASAN) && !defined(HARNESS_TSAN)
         cuda_on_cpu::report_touched_memory();
 #endif
-        std::ifstream problems(argv[1], std::ios::binary);
-        std::ofstream results(argv[2], std::ios::binary);
-        run_all(problems, results, argv + 3, argv + argc);
+        const bool evidence_only = std::string(argv[1]) == "--evidence";
+        char** const given = evidence_only ? argv + 2 : argv + 1;
+        std::ifstream problems(given[0], std::ios::binary);
+        std::ofstream results(given[1], std::ios::binary);
+        run_all(problems, results, given + 2, argv + argc, evidence_only);
         if (cuda_on_cpu::current_device() != 0) throw std::runtime_error("the former device is not current again");
         return 0;
     } catch (const std::exception& error) {

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 using cudaError_t = int;
 enum CudaErrors : int {
@@ -67,6 +69,8 @@ std::string stream_complaint(const void* stream);
 
 // Memory of a device, protected until a kernel runs there; never given back.
 void* device_memory(int device, size_t bytes);
+// The addresses [first, second) of the allocation that holds an address; none: 0 and 0.
+std::pair<uint64_t, uint64_t> allocation_of(const void* address);
 // While it lives, the memory of this device can be touched.
 class DeviceAccess {
   public:
