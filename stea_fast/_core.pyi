@@ -85,6 +85,16 @@ def containment(
     smoothing: float,
     prior: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]: ...
+def changes_around(
+    source: Graph,
+    shares: NDArray[np.float32],
+    changes: NDArray[np.float32],
+    moved: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    row_begin: int,
+    row_end: int,
+    n_threads: int,
+) -> NDArray[np.float32]: ...
 def proposals(
     source: Graph,
     target: Graph,
@@ -128,6 +138,13 @@ def pair_positions(
     num_columns: int,
     n_threads: int,
 ) -> NDArray[np.int32]: ...
+def pair_known_values(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    sets: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]],
+    num_columns: int,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 def pair_best(
     indptr: NDArray[np.int64],
     order: NDArray[np.int32] | None,

@@ -132,6 +132,14 @@ def _proposals(rng: np.random.Generator) -> Arguments:
     return {**given, "open_rows": others["masks"][0], "open_targets": others["masks"][1], "k": 3, "budget": 200}
 
 
+def _changes(rng: np.random.Generator) -> Arguments:
+    graphs, others = _graphs(rng)
+    sizes = 2 * others["sizes"][0], len(graphs["source"][0]) - 1
+    names = ("shares", "changes"), ("moved", "weights")
+    numbers = {name: rng.random(n, dtype=np.float32) for n, pair in zip(sizes, names, strict=True) for name in pair}
+    return {"source": graphs["source"], **numbers, **{k: v for k, v in others["run"].items() if k != "tier"}}
+
+
 def _relation_counts(rng: np.random.Generator) -> Arguments:
     graphs, others = _graphs(rng)
     sizes = dict(zip(("num_source_relations", "num_target_relations"), others["sizes"], strict=True))
@@ -280,6 +288,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "RelationTable": _relation_table,
     "blanket": _blanket,
     "byte_negatives": encoder_calls.byte_negatives,
+    "changes_around": _changes,
     "containment": _containment,
     "cosine_topk": _cosine,
     "dropout": encoder_calls.dropout,
@@ -288,6 +297,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
     "evidence_of_pairs": _evidence_of_pairs,
     "pair_best": lambda rng: {**pair_set_calls.pair_groups(rng), "k": 3, "least": 0.1},
+    "pair_known_values": pair_set_calls.pair_known_values,
     "pair_largest": pair_set_calls.pair_groups,
     "pair_log_sums": pair_set_calls.pair_groups,
     "pair_mutual_best": pair_set_calls.pair_mutual_best,

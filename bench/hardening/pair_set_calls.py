@@ -48,6 +48,12 @@ def pair_positions(rng: np.random.Generator) -> Arguments:
     return {**pairs, **other, "num_columns": shape[1], "n_threads": 2}
 
 
+def pair_known_values(rng: np.random.Generator) -> Arguments:
+    pairs, shape, _ = pair_set(rng)
+    sets = [(pairs["indptr"], pairs["columns"], rng.random(len(pairs["columns"])))]
+    return {**pairs, "sets": sets, "num_columns": shape[1], "n_threads": 2}
+
+
 def pair_mutual_best(rng: np.random.Generator) -> Arguments:
     pairs, shape, order = pair_set(rng)
     return {**pairs, "values": rng.random(len(order)), "largest_of_columns": rng.random(shape[1]), "n_threads": 2}

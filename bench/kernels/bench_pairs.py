@@ -19,8 +19,8 @@ from stea_fast.refinement.workplace import on_host
 
 ROUNDS = 7
 KERNELS = (
-    "transpose", "union", "positions", "best", "log_sums", "joint_probabilities", "largest", "mutual_best",
-    "scale_rows", "scaled",
+    "transpose", "union", "positions", "known_values", "best", "log_sums", "joint_probabilities", "largest",
+    "mutual_best", "scale_rows", "scaled",
 )  # fmt: skip
 
 
@@ -68,6 +68,7 @@ def _calls(case: Case, n_threads: int) -> dict[str, tuple[tuple[Any, ...], dict[
         "transpose": ((rows, columns, pairs.num_columns), {}),
         "union": ((listed.indptr, listed.columns, *offers), threads),
         "positions": ((rows, columns, listed.indptr, listed.columns, pairs.num_columns), threads),
+        "known_values": ((rows, columns, [(listed.indptr, listed.columns, listed.scores)], pairs.num_columns), threads),
         "best": ((*pairs.by_column, values), {"k": 10, "least": -np.inf, **threads}),
         "log_sums": ((*pairs.by_column, values), threads),
         "joint_probabilities": ((rows, columns, values, *sums), threads),

@@ -3,11 +3,13 @@
 
 #include <cmath>
 
+#include "../kernels/changes.h"
 #include "../kernels/containment.h"
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/run.h"
 #include "arrays.h"
 #include "encoder_functions.h"
+#include "gil.h"
 #include "int8_functions.h"
 #include "pair_set_functions.h"
 #include "released.h"
@@ -195,6 +197,23 @@ py::tuple containment(const Array<int64_t>& keys, const Array<int64_t>& num, con
     return py::make_tuple(indptr, columns, probs);
 }
 
+Array<float> changes(const Graph& source, const Array<float>& shares, const Array<float>& changes,
+                     const Array<float>& moved, const Array<float>& weights, int64_t row_begin, int64_t row_end,
+                     int n_threads) {
+    const RowRange rows = row_range(row_begin, row_end, source.num_entities());
+    Array<float> out(rows.end - rows.begin);
+    const ChangesArgs args{source.view("source", shares.size()),
+                           rows,
+                           data_of(shares, "shares", shares.size()),
+                           data_of(changes, "changes", shares.size()),
+                           data_of(moved, "moved", source.num_entities()),
+                           data_of(weights, "weights", source.num_entities()),
+                           out.mutable_data()};
+    const int threads = checked_threads(n_threads);
+    run_interruptibly([&](const auto& poll) { changes_around(args, PairOptions{threads, poll}); });
+    return out;
+}
+
 std::vector<std::string> tiers() {
     std::vector<std::string> names;
     for (const Tier* tier : usable_tiers()) names.emplace_back(tier->name);
@@ -228,6 +247,9 @@ PYBIND11_MODULE(_core, m) {
     m.def("containment", &containment, py::arg("keys").noconvert(), py::arg("num").noconvert(),
           py::arg("den").noconvert(), py::arg("scale_bits"), py::arg("num_target_relations"), py::arg("smoothing"),
           py::arg("prior"));
+    m.def("changes_around", &changes, py::arg("source"), py::arg("shares").noconvert(), py::arg("changes").noconvert(),
+          py::arg("moved").noconvert(), py::arg("weights").noconvert(), py::arg("row_begin"), py::arg("row_end"),
+          py::arg("n_threads"));
     m.def("proposals", &proposals, py::arg("source"), py::arg("target"), py::arg("beliefs"), py::arg("relations"),
           py::arg("open_rows").noconvert(), py::arg("open_targets").noconvert(), py::arg("k"), py::arg("budget"),
           py::arg("source_is_graph1"), py::arg("row_begin"), py::arg("row_end"), py::arg("n_threads"), py::arg("tier"),

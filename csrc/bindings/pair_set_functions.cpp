@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/pair_products.h"
@@ -76,6 +78,16 @@ const int32_t* proposed_of(const Array<int32_t>& ids, const std::string& name, i
     return values;
 }
 
+// Offsets, and all numbers.
+py::tuple in_one_piece(const LooseRows& rows, int n_threads) {
+    check_size(rows.indptr.back());
+    Array<int64_t> indptr(static_cast<py::ssize_t>(rows.indptr.size()), rows.indptr.data());
+    Array<int32_t> numbers(rows.indptr.back());
+    int32_t* const out = numbers.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { write_rows(rows, out, options); });
+    return py::make_tuple(indptr, numbers);
+}
+
 py::tuple pair_union(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<int32_t>& of_rows,
                      const Array<int32_t>& of_columns, int64_t first_row, int n_threads) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -87,12 +99,7 @@ py::tuple pair_union(const Array<int64_t>& indptr, const Array<int32_t>& columns
                             first_row};
     LooseRows united;
     run(n_threads, [&](const PairOptions& options) { united = unite_rows(pairs, proposed, options); });
-    check_size(united.indptr.back());
-    Array<int64_t> out(static_cast<py::ssize_t>(united.indptr.size()), united.indptr.data());
-    Array<int32_t> merged(united.indptr.back());
-    int32_t* const written = merged.mutable_data();
-    run(n_threads, [&](const PairOptions& options) { write_columns(united, written, options); });
-    return py::make_tuple(out, merged);
+    return in_one_piece(united, n_threads);
 }
 
 Array<int32_t> pair_positions(const Array<int64_t>& indptr, const Array<int32_t>& columns,
@@ -107,18 +114,32 @@ Array<int32_t> pair_positions(const Array<int64_t>& indptr, const Array<int32_t>
     return positions;
 }
 
+// Pairs of the same rows, and a value of each.
+using Valued = std::tuple<Array<int64_t>, Array<int32_t>, Array<double>>;
+
+Array<double> pair_known_values(const Array<int64_t>& indptr, const Array<int32_t>& columns,
+                                const std::vector<Valued>& sets, int64_t num_columns, int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, num_columns);
+    Array<double> values(pairs.size());
+    double* const out = values.mutable_data();
+    std::fill_n(out, pairs.size(), std::numeric_limits<double>::quiet_NaN());
+    for (const auto& [other_indptr, other_columns, other_values] : sets) {
+        const PairRows other = rows_of(other_indptr, other_columns, num_columns);
+        expect(pairs.rows == other.rows, "all sets must have the same rows");
+        const double* known = data_of(other_values, "values", other.size());
+        run(n_threads, [&](const PairOptions& options) { take_values(pairs, other, known, out, options); });
+    }
+    return values;
+}
+
 py::tuple pair_best(const Array<int64_t>& indptr, const Order& order, const Array<double>& values, int64_t k,
                     double least, int n_threads) {
     const Groups groups = groups_of(indptr, order, values.size());
     const double* given = data_of(values, "values", values.size());
     expect(k >= 0, "k must not be negative");
-    Array<int64_t> out(groups.count + 1);
-    int64_t* const offsets = out.mutable_data();
-    run(n_threads, [&](const PairOptions& options) { count_best(groups, given, k, least, offsets, options); });
-    Array<int32_t> places(offsets[groups.count]);
-    int32_t* const best = places.mutable_data();
-    run(n_threads, [&](const PairOptions& options) { write_best(groups, given, least, offsets, best, options); });
-    return py::make_tuple(out, places);
+    LooseRows best;
+    run(n_threads, [&](const PairOptions& options) { best = best_places(groups, given, k, least, options); });
+    return in_one_piece(best, n_threads);
 }
 
 Array<double> pair_log_sums(const Array<int64_t>& indptr, const Order& order, const Array<double>& values,
@@ -223,6 +244,8 @@ void add_pair_set_functions(py::module_& m) {
           py::arg("n_threads"));
     m.def("pair_positions", &pair_positions, indptr, columns, array("other_indptr"), array("other_columns"),
           py::arg("num_columns"), py::arg("n_threads"));
+    m.def("pair_known_values", &pair_known_values, indptr, columns, py::arg("sets"), py::arg("num_columns"),
+          py::arg("n_threads"));
     m.def("pair_best", &pair_best, indptr, order, values, py::arg("k"), py::arg("least"), py::arg("n_threads"));
     m.def("pair_log_sums", &pair_log_sums, indptr, order, values, py::arg("n_threads"));
     m.def("pair_probabilities", &pair_probabilities, indptr, columns, values, array("row_sums"), array("column_sums"),

@@ -52,27 +52,30 @@ struct Proposed {
 // The positions of the pairs by column, in increasing order within one: out indptr [num_columns + 1], order [pairs].
 void transpose_pairs(const PairRows& pairs, int64_t* indptr, int32_t* order);
 
-// Rows of distinct columns, not yet in one piece: row i is columns[begin[i]], ..., columns[begin[i] + indptr[i + 1] -
-// indptr[i] - 1].
+// Rows of columns, or groups of places, not yet in one piece: row i is numbers[begin[i]], ..., numbers[begin[i] +
+// indptr[i + 1] - indptr[i] - 1].
 struct LooseRows {
     std::vector<int64_t> indptr;
     std::vector<int64_t> begin;
-    std::vector<int32_t> columns;
+    std::vector<int32_t> numbers;
 };
+
+// Puts the rows together. Out [indptr.back()].
+void write_rows(const LooseRows& rows, int32_t* numbers, const PairOptions& options);
 
 // The union of the pairs and the proposals, row by row: both are merged, nothing is sorted beyond a row's proposals.
 LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const PairOptions& options);
 
-// Puts the rows together, and finds the position of every pair in `other`, which has the same rows; -1 = not there.
-void write_columns(const LooseRows& rows, int32_t* columns, const PairOptions& options);
+// The position of every pair in `other`, which has the same rows; -1 = not there. Out [pairs].
 void find_positions(const PairRows& pairs, const PairRows& other, int32_t* positions, const PairOptions& options);
 
-// The places of the k largest values above `least` of every group, best first, the earlier of equal ones first; out
-// indptr [count + 1] and, after that is known, places.
-void count_best(const Groups& groups, const double* values, int64_t k, double least, int64_t* indptr,
-                const PairOptions& options);
-void write_best(const Groups& groups, const double* values, double least, const int64_t* indptr, int32_t* places,
-                const PairOptions& options);
+// The values that pairs have in `other`, which has the same rows; those that are not there, or have a number already,
+// keep what they have. In and out [pairs], NaN = none yet.
+void take_values(const PairRows& pairs, const PairRows& other, const double* values_of_other, double* values,
+                 const PairOptions& options);
+
+// The places of the k largest values above `least` of every group, best first, the earlier of equal ones first.
+LooseRows best_places(const Groups& groups, const double* values, int64_t k, double least, const PairOptions& options);
 
 // log of the sum of exp(value) of every group; -inf for an empty one. Out [count].
 void log_sum_exp(const Groups& groups, const double* values, double* sums, const PairOptions& options);

@@ -50,6 +50,8 @@ def scale_bits(source: KG) -> int:
 def merge(parts: Iterable[RelationCounts]) -> RelationCounts:
     """Add up the counts of disjoint row ranges."""
     parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
     keys, num = sum_by_key(np.concatenate([p.keys for p in parts]), np.concatenate([p.num for p in parts]))
     return RelationCounts(keys, num, np.sum([p.den for p in parts], axis=0), parts[0].scale_bits)
 

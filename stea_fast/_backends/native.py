@@ -124,6 +124,14 @@ def proposals(
     )  # fmt: skip
 
 
+def changes_around(
+    source: KG, shares: np.ndarray, changes: np.ndarray, moved: np.ndarray, weights: np.ndarray,
+    *, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """How much of what the neighbours of every row say has changed."""
+    return _core.changes_around(_graph(source), shares, changes, moved, weights, *rows, n_threads)
+
+
 def relation_counts(
     source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
 ) -> RelationCounts:

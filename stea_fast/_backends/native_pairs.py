@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import stea_fast._core as _core
+from stea_fast._backends.reference_pairs import ValuedPairs
 
 
 def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -26,6 +29,13 @@ def positions(
 ) -> np.ndarray:  # fmt: skip
     """Where every pair stands in another set with the same rows."""
     return _core.pair_positions(indptr, columns, other_indptr, other_columns, num_columns, n_threads)
+
+
+def known_values(
+    indptr: np.ndarray, columns: np.ndarray, sets: Sequence[ValuedPairs], num_columns: int, *, n_threads: int = 1
+) -> np.ndarray:
+    """The value of every pair in the first of these sets that has it."""
+    return _core.pair_known_values(indptr, columns, list(sets), num_columns, n_threads)
 
 
 def best(

@@ -180,6 +180,16 @@ def proposals(
     return indices, evidence
 
 
+def changes_around(
+    source: KG, shares: np.ndarray, changes: np.ndarray, moved: np.ndarray, weights: np.ndarray,
+    *, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """How much of what the neighbours of every row say has changed."""
+    out = np.empty(rows[1] - rows[0], dtype=np.float32)
+    numba_proposals.changes_around(source.indptr, source.edges, shares, changes, moved, weights, *rows, out)
+    return out
+
+
 def relation_counts(
     source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
 ) -> RelationCounts:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, inf, log
 
 import numpy as np
 
 from stea_fast._backends.numba_rows import kernel
-from stea_fast._backends.reference_pairs import LEAST_VALUE
+from stea_fast._backends.reference_pairs import LEAST_VALUE, ValuedPairs
 
 
 def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,6 +94,24 @@ def _positions(indptr, columns, other_indptr, other_columns):  # type: ignore[no
             if at < end and other_columns[at] == columns[i]:
                 places[i] = at
     return places
+
+
+def known_values(
+    indptr: np.ndarray, columns: np.ndarray, sets: Sequence[ValuedPairs], num_columns: int, *, n_threads: int = 1
+) -> np.ndarray:
+    """The value of every pair in the first of these sets that has it."""
+    values = np.full(len(columns), np.nan)
+    for other in sets:
+        _take_values(indptr, columns, *other, values)
+    return values
+
+
+@kernel
+def _take_values(indptr, columns, other_indptr, other_columns, known, values):  # type: ignore[no-untyped-def]
+    places = _positions(indptr, columns, other_indptr, other_columns)
+    for i in range(len(columns)):
+        if places[i] >= 0 and np.isnan(values[i]):
+            values[i] = known[places[i]]
 
 
 def _ordered(order: np.ndarray | None, count: int) -> np.ndarray:

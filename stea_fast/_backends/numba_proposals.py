@@ -141,3 +141,15 @@ def proposals(
                     )  # fmt: skip
             low *= 2
         keep_best(product, total, touched, count, indices[row - row_begin], evidence[row - row_begin])
+
+
+@kernel
+def changes_around(indptr, edges, shares, changes, moved, weights, begin, end, out):  # type: ignore[no-untyped-def]
+    """How much of what the neighbours of every row say has changed."""
+    for row in range(begin, end):
+        total = 0.0
+        for j in range(indptr[row], indptr[row + 1]):
+            n, r = edges[j, 0], edges[j, 1]
+            changed = np.float64(moved[n]) + np.float64(changes[r]) * np.float64(weights[n])
+            total += np.float64(shares[r]) * changed
+        out[row - begin] = total

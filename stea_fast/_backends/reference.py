@@ -212,6 +212,22 @@ def _reached(
     return shares
 
 
+def changes_around(
+    source: KG, shares: np.ndarray, changes: np.ndarray, moved: np.ndarray, weights: np.ndarray,
+    *, rows: tuple[int, int], n_threads: int = 1,
+) -> np.ndarray:  # fmt: skip
+    """float32 [rows]: Σ over N(e) of share(r)·(moved(n) + change(r)·weight(n)), added up in the order of the edges.
+
+    Shares and changes are float32 [2R], of relations; `moved` and `weights` float32 [entities].
+    """
+    begin, end = rows
+    places = slice(source.indptr[begin], source.indptr[end])
+    neighbours, relations = source.edges[places].T
+    changed = moved[neighbours].astype(np.float64) + changes[relations].astype(np.float64) * weights[neighbours]
+    owners = np.repeat(np.arange(end - begin), np.diff(source.indptr[begin : end + 1]))
+    return np.bincount(owners, shares[relations] * changed, minlength=end - begin).astype(np.float32)
+
+
 def relation_counts(
     source: KG, target: KG, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
 ) -> RelationCounts:

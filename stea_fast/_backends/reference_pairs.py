@@ -13,10 +13,13 @@ Where a pair is known by its position, that is its place in the order of (row, c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stea_fast._util.sparse import best_of_rows, distinct, offsets, reduce_groups, rows_of
 
+ValuedPairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, columns, and a value of each pair
 LEAST_VALUE = 1e-200  # no balanced value is 0: a row of nothing else could not be scaled
 
 
@@ -51,6 +54,21 @@ def positions(
     places = np.searchsorted(known, wanted)
     is_there = np.append(known, -1)[places] == wanted
     return np.where(is_there, places, -1).astype(np.int32)
+
+
+def known_values(
+    indptr: np.ndarray, columns: np.ndarray, sets: Sequence[ValuedPairs], num_columns: int, *, n_threads: int = 1
+) -> np.ndarray:
+    """float64 [pairs]: the value of every pair in the first of these sets that has it, NaN where none has.
+
+    Each is the `indptr`, `columns` and `values` of pairs with the same rows.
+    """
+    values = np.full(len(columns), np.nan)
+    for other_indptr, other_columns, known in sets:
+        places = positions(indptr, columns, other_indptr, other_columns, num_columns)
+        taken = (places >= 0) & np.isnan(values)
+        values[taken] = known[places[taken]]
+    return values
 
 
 def _keys(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> np.ndarray:

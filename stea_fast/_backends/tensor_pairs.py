@@ -6,6 +6,8 @@ is copied to the host but the sizes of results that are not known beforehand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -47,6 +49,19 @@ def positions(
         return torch.full_like(columns, -1)
     places = torch.searchsorted(known, wanted).clamp(max=len(known) - 1)
     return torch.where(known[places] == wanted, places, -1).int()
+
+
+def known_values(
+    indptr: Tensor, columns: Tensor, sets: Sequence[tuple[Tensor, Tensor, Tensor]], num_columns: int,
+    *, n_threads: int = 1,
+) -> Tensor:  # fmt: skip
+    """float64 [pairs]: the value of every pair in the first of these sets that has it, NaN where none has."""
+    values = columns.new_full(columns.shape, torch.nan, dtype=torch.float64)
+    for other_indptr, other_columns, known in sets:
+        places = positions(indptr, columns, other_indptr, other_columns, num_columns).long()
+        if len(known):
+            values = torch.where((places >= 0) & torch.isnan(values), known[places], values)
+    return values
 
 
 def best(

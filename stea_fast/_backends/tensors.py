@@ -72,6 +72,19 @@ class TensorBackend:
             strongest=by_neighbour(witnesses),
         )  # fmt: skip
 
+    def changes_around(
+        self, source: DeviceGraph, shares: Tensor, changes: Tensor, moved: Tensor, weights: Tensor,
+        *, rows: tuple[int, int], n_threads: int = 1,
+    ) -> Tensor:  # fmt: skip
+        """How much of what the neighbours of every row say has changed: float32 [rows]."""
+        begin, end = rows
+        offsets, edges = source.indptr[begin : end + 1], source.edges
+        if rows != (0, source.num_entities):
+            edges = edges[int(offsets[0]) : int(offsets[-1])]
+        edges = edges.long()
+        changed = moved.double()[edges[:, 0]] + changes.double()[edges[:, 1]] * weights.double()[edges[:, 0]]
+        return tensor_pairs.segment(shares.double()[edges[:, 1]] * changed, offsets - offsets[0], "sum").float()
+
     def relation_counts(
         self, source: DeviceGraph, target: DeviceGraph, beliefs: Beliefs, *, rows: tuple[int, int], n_threads: int = 1
     ) -> DeviceCounts:

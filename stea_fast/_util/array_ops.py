@@ -50,6 +50,18 @@ class NumpyOps(Ops):
     def all_true(self, size: int) -> Array:
         return np.ones(size, dtype=bool)
 
+    def full(self, shape: int | tuple[int, ...], value: float, dtype: str = "float64") -> Array:
+        return np.full(shape, value, dtype=dtype)
+
+    def put(self, values: Array, mask: Array, others: Array) -> None:
+        np.copyto(values, others, where=mask)
+
+    def log_add(self, a: Array, b: Array) -> Array:
+        return np.logaddexp(a, b)
+
+    def places(self, ordered: Array, values: Array) -> Array:
+        return np.searchsorted(ordered, values)
+
     def number(self, value: float) -> Any:
         return np.float64(value)
 

@@ -129,6 +129,22 @@ class Ops(ABC):
         """bool [size]."""
 
     @abstractmethod
+    def full(self, shape: int | tuple[int, ...], value: float, dtype: str = "float64") -> Array:
+        """An array of one value; the type by its name, which both libraries share."""
+
+    @abstractmethod
+    def put(self, values: Array, mask: Array, others: Array) -> None:
+        """Overwrite the values where the mask is true."""
+
+    @abstractmethod
+    def log_add(self, a: Array, b: Array) -> Array:
+        """log(exp(a) + exp(b)), elementwise."""
+
+    @abstractmethod
+    def places(self, ordered: Array, values: Array) -> Array:
+        """Where the values would stand in an ordered vector, before equal ones."""
+
+    @abstractmethod
     def number(self, value: float) -> Any:
         """A float64 that can be computed with beside arrays, without waiting for them."""
 

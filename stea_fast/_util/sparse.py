@@ -52,10 +52,10 @@ def rows_of(indptr: Array) -> Array:
     return ops.repeat(ops.arange(len(indptr) - 1), indptr[1:] - indptr[:-1])
 
 
-def concatenated_runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def concatenated_runs(starts: Array, lengths: Array) -> Array:
     """start, start + 1, …, for one run after the other."""
-    indptr = offsets_of_counts(lengths)
-    return np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+    ops, indptr = ops_of(starts), offsets_of_counts(lengths)
+    return ops.repeat(starts - indptr[:-1], lengths) + ops.arange(int(indptr[-1]))
 
 
 def run_starts(ordered: Array) -> Array:
@@ -64,6 +64,14 @@ def run_starts(ordered: Array) -> Array:
     differs = ordered[1:] != ordered[:-1]
     first[1:] = differs.any(1) if ordered.ndim == 2 else differs
     return first
+
+
+def first_of_each(keys: Array) -> tuple[Array, Array]:
+    """The distinct keys in increasing order, and the place at which each of them stands first."""
+    order = ops_of(keys).order(keys)
+    ordered = keys[order]
+    first = run_starts(ordered)
+    return ordered[first], order[first]
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

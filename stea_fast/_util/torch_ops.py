@@ -50,6 +50,19 @@ class TorchOps(Ops):
     def all_true(self, size: int) -> Tensor:
         return torch.ones(size, dtype=torch.bool, device=self.device)
 
+    def full(self, shape: int | tuple[int, ...], value: float, dtype: str = "float64") -> Tensor:
+        size = (shape,) if isinstance(shape, int) else shape
+        return torch.full(size, value, dtype=getattr(torch, dtype), device=self.device)
+
+    def put(self, values: Tensor, mask: Tensor, others: Tensor) -> None:
+        values.copy_(torch.where(mask, others, values))
+
+    def log_add(self, a: Tensor, b: Tensor) -> Tensor:
+        return torch.logaddexp(a, b)
+
+    def places(self, ordered: Tensor, values: Tensor) -> Tensor:
+        return torch.searchsorted(ordered, values)
+
     def number(self, value: float) -> Tensor:
         return torch.tensor(value, dtype=torch.float64, device=self.device)
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stea_fast._util.array_ops import Array, ops_of
+
 UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is known
 
 
@@ -19,13 +21,23 @@ class ColumnPairs(NamedTuple):
         others: further arrays of m numbers, as there may be.
     """
 
-    rows: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
-    others: tuple[np.ndarray, ...] = ()
+    rows: Array
+    columns: Array
+    values: Array
+    others: tuple[Array, ...] = ()
 
 
-def log_sum(parts: Sequence[np.ndarray]) -> np.ndarray:
+def chained(parts: Sequence[Array]) -> Array:
+    """What the shards say, one after the other; that of the only shard as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def largest(parts: Sequence[Array]) -> Array:
+    """The largest of what the shards say, elementwise."""
+    return parts[0] if len(parts) == 1 else np.maximum.reduce(parts)
+
+
+def log_sum(parts: Sequence[Array]) -> Array:
     """The logarithm of the sum of what these are the logarithms of; -inf where all are."""
     if len(parts) == 1:
         return parts[0]
@@ -38,17 +50,16 @@ def log_sum(parts: Sequence[np.ndarray]) -> np.ndarray:
         return shift + np.log(total)
 
 
-def factors(parts: Sequence[np.ndarray], tails: np.ndarray) -> np.ndarray:
+def factors(parts: Sequence[Array], tails: Array) -> Array:
     """What columns with these sums are to be multiplied by, to add up to one with their tails."""
-    total = tails.copy()
+    ops = ops_of(tails)
+    total = ops.copy(tails)
     for part in parts:
         total += part
-    return 1.0 / np.where(total > 0, total, 1.0)
+    return 1.0 / ops.where(total > 0, total, 1.0)
 
 
-def wholes_and_tails(
-    whole: np.ndarray, listed: np.ndarray, log_all: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def wholes_and_tails(whole: Array, listed: Array, log_all: Array | None) -> tuple[Array, Array]:
     """Of rows or columns: the logarithm of everything, tail included, and the share of it that the tail has.
 
     Args:
@@ -56,24 +67,26 @@ def wholes_and_tails(
         listed: log Σ exp(β·s) of the same pairs.
         log_all: log Σ exp(β·s) of all pairs there could be; None where it is not known.
     """
+    ops = ops_of(whole)
     if log_all is None:
         log_tail = np.log(UNKNOWN_TAIL) + listed
     else:
         with np.errstate(divide="ignore"):
-            log_tail = log_all + np.log(1.0 - np.exp(np.minimum(listed - log_all, 0.0)))
-        whole = np.logaddexp(whole, log_tail)
-    empty = np.full_like(whole, -np.inf)
-    return whole, np.exp(np.subtract(log_tail, whole, where=np.isfinite(whole), out=empty))
+            log_tail = log_all + ops.log(1.0 - ops.exp(ops.at_most(listed - log_all, 0.0)))
+        whole = ops.log_add(whole, log_tail)
+    with np.errstate(invalid="ignore"):  # -inf - -inf, of what is empty
+        shares = ops.where(ops.is_finite(whole), log_tail - whole, -np.inf)
+    return whole, ops.exp(shares)
 
 
-def best_pairs(parts: Sequence[ColumnPairs], k: int, num_columns: int, kernels: Any) -> tuple[np.ndarray, ColumnPairs]:
+def best_pairs(parts: Sequence[ColumnPairs], k: int, num_columns: int, kernels: Any) -> tuple[Array, ColumnPairs]:
     """The k best of what every shard has of a column; of equal ones those of the earlier rows.
 
     Returns int64 [num_columns + 1], where the pairs of a column begin, and the pairs.
     """
-    rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    others = tuple(np.concatenate(arrays) for arrays in zip(*(part.others for part in parts), strict=True))
-    begin_of_all = np.array([0, len(columns)], dtype=np.int64)
+    rows, columns, values = (chained([part[i] for part in parts]) for i in range(3))
+    others = tuple(map(chained, zip(*(part.others for part in parts), strict=True)))
+    begin_of_all = ops_of(columns).positions(np.array([0, len(columns)], dtype=np.int64))
     groups = kernels.transpose(begin_of_all, columns, num_columns)
     indptr, best = kernels.best(*groups, values, k=k, least=-np.inf)
     return indptr, ColumnPairs(rows[best], columns[best], values[best], tuple(other[best] for other in others))

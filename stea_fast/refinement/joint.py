@@ -20,13 +20,13 @@ import copy
 import logging
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from stea_fast._backends.counts import merge
 from stea_fast._executors.base import Session, WorkersReplaced
+from stea_fast._util.array_ops import ops_of
 from stea_fast.refinement import columns
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.config import Joint
@@ -34,9 +34,19 @@ from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.prior import Prior, prior_of
 from stea_fast.refinement.problem import Outcome, Problem
 from stea_fast.refinement.relations import contained
-from stea_fast.refinement.shard import MAX_BELIEFS_PER_ENTITY, Matched, Shard, State, Task, Told, parts_of, ranking
-from stea_fast.refinement.start import affinity_at_seeds, with_affinity
-from stea_fast.refinement.workplace import Workplace, on_host
+from stea_fast.refinement.shard import (
+    MAX_BELIEFS_PER_ENTITY,
+    Matched,
+    Shard,
+    State,
+    Task,
+    Told,
+    parts_of,
+    ranking,
+    whole_part,
+)
+from stea_fast.refinement.start import affinity_at_seeds
+from stea_fast.refinement.workplace import Workplace, shard_place
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
@@ -47,16 +57,18 @@ MAX_CHANGE_WHEN_SETTLED = 1e-3  # share of matched pairs that are new; no more t
 
 def refine_jointly(problem: Problem, method: Joint) -> Outcome:
     """Refine both directions at once; where only one was given, its candidates are all that the encoder says."""
-    place = on_host(problem)
+    place = shard_place(problem)
     rankings = place.rankings(problem, method.k)
+    seeds = place.placed(problem.seeds)
     partition, beta = problem.softmax_partition(method.beta)
-    betas = choose_betas(rankings, problem.seeds, problem.holdout, beta)
+    betas = choose_betas(rankings, seeds, place.placed(problem.holdout), beta)
     log_sums = [
-        checked_partition(partition, forward, scores, beta)
+        checked_partition(partition, forward, scores, beta, place.device)
         for forward, (_, scores), beta in zip((True, False), rankings, betas, strict=False)
     ]
     # One inverse temperature for both directions: rows and columns share their scores.
-    prior = prior_of(rankings, problem.kg2.num_entities, float(np.mean(betas)), log_sums, problem.score)
+    score = place.scorer(problem.score)
+    prior = prior_of(rankings, problem.kg2.num_entities, float(np.mean(betas)), log_sums, score)
     with JointRefinement(problem, method, prior, place) as joint:
         joint.run(method.sweeps)
         refined = joint.rankings(rankings[0][0].shape[1])[: len(rankings)]
@@ -93,15 +105,15 @@ class JointRefinement:
 
     def __init__(self, problem: Problem, method: Joint, prior: Prior, place: Workplace) -> None:
         self.problem, self.method, self.prior = problem, method, prior
-        self.around, self.kernels = problem.surroundings, place.kernels
-        if not hasattr(self.kernels, "proposals"):
-            raise ValueError("method='joint' runs on the CPU: leave the backend to be chosen, or use method='product'")
+        self.around, self.kernels = place.around, place.kernels
         self.shape = problem.kg1.num_entities, problem.kg2.num_entities
         self.given = copy.copy(problem.relations)  # shards remember what they made of an alignment: of this graph pair
-        task = Task(method, prior, problem.seeds, self.shape, self.kernels.__name__.rpartition(".")[2])
+        there = None if place.device is None else (self.kernels, self.around)
+        task = Task(method, prior, place.placed(problem.seeds), self.shape, place.backend, there)
         self.executor = place.executor
-        parts, graphs = parts_of(self.around.graphs), self.around.plain
-        self.shards: Session = self.executor.session(Shard, parts, *graphs, self.around.values, task)
+        around = problem.surroundings
+        parts = parts_of(around.graphs) if there is None else [whole_part(around.graphs)]
+        self.shards: Session = self.executor.session(Shard, parts, *around.plain, around.values, task)
         try:
             self._reliably(self._start)
         except BaseException:
@@ -134,7 +146,7 @@ class JointRefinement:
         proposed = told = None
         if self.method.proposals:
             told = Told(self.alignment, *map(self.around.beliefs, (0, 1), self.held.matched))
-            proposed = np.concatenate(self.shards.map("propose", told))
+            proposed = columns.chained(self.shards.map("propose", told))
         sums = self.shards.map("weigh", self.alignment, soft1, proposed)
         return self._judged(sums, told, self.method.balance, self.method.damping)
 
@@ -143,16 +155,17 @@ class JointRefinement:
         if self.given is not None:
             return self.given
         counts = [merge(side) for side in zip(*self.shards.map("count", soft1, soft2), strict=True)]
-        alignment = RelationAlignment.trusted(*contained(self.kernels, self.around.graphs, counts))
+        alignment = self.around.aligned(*contained(self.kernels, self.around.graphs, counts))
         if self.sweeps > self.method.start_sweeps:
             return alignment
-        statements = (each.den * 2.0**-each.scale_bits for each in counts)
-        return with_affinity(alignment, self.affinity, *statements)
+        statements = (ops_of(each.den).double(each.den) * 2.0**-each.scale_bits for each in counts)
+        return self.around.with_affinity(alignment, self.affinity, *statements)
 
     @cached_property
-    def affinity(self) -> csr_array:
+    def affinity(self) -> Any:
         """What the relations of both graphs have in common at seeds, and attributes at values."""
-        return self.around.affinity(affinity_at_seeds(*self.around.graphs, self.problem.seeds))
+        around = self.problem.surroundings
+        return self.around.affinity(affinity_at_seeds(*around.graphs, self.problem.seeds))
 
     def _judged(
         self, sums: list[tuple[np.ndarray, np.ndarray]], told: Told | None, balance: int, damping: float
@@ -161,11 +174,11 @@ class JointRefinement:
         whole, listed = (columns.log_sum(parts) for parts in zip(*sums, strict=True))
         whole, tails = columns.wholes_and_tails(whole, listed, self.prior.log_partition[1])
         self.shards.map("judge", whole)
-        factors = np.ones(self.shape[1])
+        factors = ops_of(tails).full(self.shape[1], 1.0)
         for _ in range(balance):
             factors = columns.factors(self.shards.map("scale", factors), tails)
         soft, best, largest = zip(*self.shards.map("finish", factors, damping), strict=True)
-        matched = self.shards.map("match", np.maximum.reduce(largest))
+        matched = self.shards.map("match", columns.largest(largest))
         states = self.shards.map("state") if self.executor.can_lose_workers else None
         count = sum(len(part.rows) for part in matched)
         old = sum(part.old for part in matched)
@@ -174,10 +187,10 @@ class JointRefinement:
 
     def _of_columns(self, parts: tuple[columns.ColumnPairs, ...]) -> Beliefs:
         indptr, best = columns.best_pairs(parts, MAX_BELIEFS_PER_ENTITY, self.shape[1], self.kernels.pairs)
-        return Beliefs(indptr, best.rows, best.values.astype(np.float32))
+        return Beliefs(indptr, best.rows, ops_of(best.values).single(best.values))
 
     def _matched(self, parts: list[Matched]) -> tuple[Beliefs, Beliefs]:
-        rows, targets, probs = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        rows, targets, probs = (columns.chained([part[i] for part in parts]) for i in range(3))
         n1, n2 = self.shape
         return from_pairs(rows, targets, probs, n1), from_pairs(targets, rows, probs, n2)
 
@@ -188,7 +201,7 @@ class JointRefinement:
     def _forward(self, k: int) -> RefinedRanking:
         parts = self.shards.map("forward", k)
         tables = ([getattr(part, name) for part in parts] for name in ("indices", "probs", "evidence", "support"))
-        return RefinedRanking(*map(np.concatenate, tables))
+        return RefinedRanking(*map(columns.chained, tables))
 
     def _backward(self, k: int) -> RefinedRanking:
         indptr, best = columns.best_pairs(self.shards.map("backward", k), k, self.shape[1], self.kernels.pairs)
@@ -210,6 +223,8 @@ class JointRefinement:
 
 def _stacked(parts: tuple[Beliefs, ...]) -> Beliefs:
     """The beliefs of one range of rows after the other."""
+    if len(parts) == 1:
+        return parts[0]
     begins = np.cumsum([0, *(part.indptr[-1] for part in parts)])
     indptr = [part.indptr[:-1] + begin for part, begin in zip(parts, begins, strict=False)]
     return Beliefs(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._util.array_ops import Array, Ops, ops_of
 from stea_fast._util.sparse import concatenated_runs, offsets, offsets_of_counts
 from stea_fast.types import PairScores
 
@@ -25,9 +26,9 @@ class PairSet:
         n_threads: how many threads they may take.
     """
 
-    indptr: np.ndarray
-    columns: np.ndarray
-    scores: np.ndarray
+    indptr: Array
+    columns: Array
+    scores: Array
     first_row: int
     num_columns: int
     kernels: Any
@@ -37,45 +38,55 @@ class PairSet:
         return len(self.columns)
 
     @cached_property
-    def rows(self) -> np.ndarray:
+    def rows(self) -> Array:
         """int32 [m]: the row of every pair."""
-        numbers = np.arange(self.first_row, self.first_row + len(self.indptr) - 1, dtype=np.int32)
-        return np.repeat(numbers, np.diff(self.indptr))
+        numbers = self.ops.int32(self.ops.arange(len(self.indptr) - 1)) + self.first_row
+        return self.ops.repeat(numbers, self.counts)
+
+    @property
+    def ops(self) -> Ops:
+        """The operations of its kind of arrays."""
+        return ops_of(self.columns)
+
+    @property
+    def counts(self) -> Array:
+        """int64 [rows]: how many pairs every row has."""
+        return self.indptr[1:] - self.indptr[:-1]
 
     @cached_property
-    def by_column(self) -> tuple[np.ndarray, np.ndarray]:
+    def by_column(self) -> tuple[Array, Array]:
         """int64 [n2 + 1] and int32 [m]: the positions of the pairs of every column."""
         return self.kernels.transpose(self.indptr, self.columns, self.num_columns)
 
-    def _groups(self) -> tuple[tuple[np.ndarray, np.ndarray | None], ...]:
+    def _groups(self) -> tuple[tuple[Array, Array | None], ...]:
         """The pairs by row and by column, as the kernels take groups."""
         return (self.indptr, None), self.by_column
 
-    def log_sums(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
+    def log_sums(self, values: Array) -> tuple[Array, ...]:
         """log Σ exp of every row, and of every column; -inf for an empty one."""
         return tuple(self.kernels.log_sums(*groups, values, n_threads=self.n_threads) for groups in self._groups())
 
-    def joint_probabilities(self, values: np.ndarray, sums: tuple[np.ndarray, ...]) -> np.ndarray:
+    def joint_probabilities(self, values: Array, sums: tuple[Array, ...]) -> Array:
         """float64 [m]: √(p_row·p_column) by the logarithms of the sums of rows and of columns."""
         return self.kernels.joint_probabilities(self.indptr, self.columns, values, *sums, n_threads=self.n_threads)
 
-    def scale_rows(self, values: np.ndarray, tails: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def scale_rows(self, values: Array, tails: Array, factors: Array) -> tuple[Array, Array]:
         """Factors that make each row add up to one with its tail, given those of the columns; and the columns' sums."""
         return self.kernels.scale_rows(self.indptr, self.columns, values, tails, factors, n_threads=self.n_threads)
 
-    def scaled(self, values: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
+    def scaled(self, values: Array, of_rows: Array, of_columns: Array) -> Array:
         """float64 [m]: values ≥ 0 times the factors of their rows and columns, at most 1."""
         return self.kernels.scaled(self.indptr, self.columns, values, of_rows, of_columns, n_threads=self.n_threads)
 
-    def largest_of_columns(self, values: np.ndarray) -> np.ndarray:
+    def largest_of_columns(self, values: Array) -> Array:
         """float64 [n2]: the largest value of every column; -inf for one without pairs."""
         return self.kernels.largest(*self.by_column, values, n_threads=self.n_threads)
 
-    def mutual_best(self, values: np.ndarray, largest_of_columns: np.ndarray) -> np.ndarray:
+    def mutual_best(self, values: Array, largest_of_columns: Array) -> Array:
         """bool [m]: the pairs with the largest value of their row that is also that of their column."""
         return self.kernels.mutual_best(self.indptr, self.columns, values, largest_of_columns, n_threads=self.n_threads)
 
-    def best(self, values: np.ndarray, k: int, least: float = -np.inf) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    def best(self, values: Array, k: int, least: float = -np.inf) -> tuple[tuple[Array, Array], ...]:
         """Of every row, and of every column: the positions of the k largest values above `least`, best first.
 
         Each as int64 [n + 1], where a row begins, and int32 positions; ties keep their order.
@@ -85,13 +96,13 @@ class PairSet:
         )
         return rows, columns
 
-    def positions_in(self, other: PairSet) -> np.ndarray:
+    def positions_in(self, other: PairSet) -> Array:
         """int32 [m]: where the pairs stand in another set of the same shape, -1 where they do not."""
         return self.kernels.positions(
             self.indptr, self.columns, other.indptr, other.columns, self.num_columns, n_threads=self.n_threads
         )
 
-    def united(self, of_rows: np.ndarray, of_columns: np.ndarray, before: PairSet, score: PairScores) -> PairSet:
+    def united(self, of_rows: Array, of_columns: Array, before: PairSet, score: PairScores) -> PairSet:
         """These pairs with proposed ones: columns for every row and rows for every column, -1 for none.
 
         Scores that these pairs or those of `before` have are kept: from sweep to sweep few pairs are new.
@@ -99,46 +110,42 @@ class PairSet:
         indptr, columns = self.kernels.union(
             self.indptr, self.columns, of_rows, of_columns, first_row=self.first_row, n_threads=self.n_threads
         )
-        union = self.like(indptr, columns, np.empty(len(columns)))
-        unknown = np.ones(len(columns), dtype=bool)
-        for other in (before, self):
-            if not len(other):
-                continue
-            places = union.positions_in(other)
-            known = places >= 0
-            np.copyto(union.scores, other.scores[places], where=known)
-            unknown &= ~known
-        new = np.flatnonzero(unknown)
+        sets = [(each.indptr, each.columns, each.scores) for each in (before, self)]
+        scores = self.kernels.known_values(indptr, columns, sets, self.num_columns, n_threads=self.n_threads)
+        new = self.ops.nonzero(self.ops.lib.isnan(scores))
         if len(new):
-            rows = np.searchsorted(indptr, new, side="right") - 1
-            union.scores[new] = score(rows + self.first_row, columns[new].astype(np.int64))
-        return union
+            rows = self.ops.places(indptr[1:], new + 1)  # the first row that ends behind it
+            scores[new] = score(rows + self.first_row, self.ops.int64(columns[new]))
+        return self.like(indptr, columns, scores)
 
-    def with_best_of(self, rows: np.ndarray, k: int) -> PairSet:
+    def with_best_of(self, rows: Array, k: int) -> PairSet:
         """Without all but the k best-scored pairs of the rows that a mask [rows] names."""
-        counts = np.diff(self.indptr)
-        long = np.flatnonzero(rows & (counts > k))
+        counts = self.counts
+        long = self.ops.nonzero(rows & (counts > k))
         if not len(long):
             return self
-        places = concatenated_runs(self.indptr[long], counts[long]).astype(np.int32)
+        places = self.ops.int32(concatenated_runs(self.indptr[long], counts[long]))
         groups = offsets_of_counts(counts[long]), places
         _, best = self.kernels.best(*groups, self.scores, k=k, least=-np.inf, n_threads=self.n_threads)
-        kept = np.ones(len(self), dtype=bool)
+        kept = self.ops.all_true(len(self))
         kept[places] = False
         kept[best] = True
         counts[long] = k
         return self.like(offsets_of_counts(counts), self.columns[kept], self.scores[kept])
 
-    def like(self, indptr: np.ndarray, columns: np.ndarray, scores: np.ndarray) -> PairSet:
+    def like(self, indptr: Array, columns: Array, scores: Array) -> PairSet:
         """Other pairs of the same rows."""
         return replace(self, indptr=indptr, columns=columns, scores=scores)
 
+    def bare(self) -> PairSet:
+        """The same pairs without what was made of them: their order by column alone has a number per column."""
+        return replace(self)
+
 
 def from_keys(
-    keys: np.ndarray, scores: np.ndarray, rows: tuple[int, int], num_columns: int, kernels: Any, n_threads: int
+    keys: Array, scores: Array, rows: tuple[int, int], num_columns: int, kernels: Any, n_threads: int
 ) -> PairSet:
     """A set of distinct increasing keys, row · number of columns + column, of a range of rows, and their scores."""
     begin, end = rows
-    of_row, columns = np.divmod(keys, num_columns)
-    indptr = offsets(of_row - begin, end - begin)
-    return PairSet(indptr, columns.astype(np.int32), scores, begin, num_columns, kernels, n_threads)
+    indptr = offsets(keys // num_columns - begin, end - begin)
+    return PairSet(indptr, ops_of(keys).int32(keys % num_columns), scores, begin, num_columns, kernels, n_threads)

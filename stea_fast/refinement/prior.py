@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stea_fast._util.array_ops import Array, ops_of
+from stea_fast._util.sparse import first_of_each
 from stea_fast.types import PairScores
 
 
@@ -22,11 +24,11 @@ class Prior:
             if the given candidates have all the mass.
     """
 
-    keys: np.ndarray
-    scores: np.ndarray
+    keys: Array
+    scores: Array
     score: PairScores
     beta: float
-    log_partition: tuple[np.ndarray | None, np.ndarray | None]
+    log_partition: tuple[Array | None, Array | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,37 +40,45 @@ class ListEnds:
         least: the least of all, for rows and columns without lists.
     """
 
-    lowest: tuple[np.ndarray, ...]
+    lowest: tuple[Array, ...]
     least: float
 
-    def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def __call__(self, rows: Array, columns: Array) -> Array:
         """float64 [m]: the bounds of m pairs."""
-        bound = self.lowest[0][rows].astype(np.float64)
+        ops = ops_of(rows)
+        bound = ops.double(self.lowest[0][rows])
         if len(self.lowest) == 2:
-            bound = np.minimum(bound, self.lowest[1][columns])
-        return np.where(np.isfinite(bound), bound, self.least)
+            bound = ops.lib.minimum(bound, ops.double(self.lowest[1][columns]))
+        return ops.where(ops.is_finite(bound), bound, self.least)
 
 
 def prior_of(
-    rankings: Sequence[tuple[np.ndarray, np.ndarray]],
+    rankings: Sequence[tuple[Array, Array]],
     num_columns: int,
     beta: float,
-    log_partition: Sequence[np.ndarray | None],
+    log_partition: Sequence[Array | None],
     score: PairScores | None,
 ) -> Prior:
     """From checked candidates of one or both directions; without `score`, others count as the last of their lists."""
     keys, scores = [], []
     for side, (indices, values) in enumerate(rankings):
-        place = np.nonzero((indices >= 0) & np.isfinite(values))
-        entity, other = place[0], indices[place].astype(np.int64)
+        ops = ops_of(indices)
+        listed = (indices >= 0) & ops.is_finite(values)
+        entity, other = ops.repeat(ops.arange(len(listed)), listed.sum(1)), ops.int64(indices[listed])
         keys.append(entity * num_columns + other if side == 0 else other * num_columns + entity)
-        scores.append(values[place].astype(np.float64))
-    together, first = np.unique(np.concatenate(keys), return_index=True)
+        scores.append(ops.double(values[listed]))
+    together, first = first_of_each(ops.chain(keys))
     rows, columns = (*log_partition, None)[:2]
-    return Prior(together, np.concatenate(scores)[first], score or _ends(rankings), beta, (rows, columns))
+    return Prior(together, ops.chain(scores)[first], score or _ends(rankings), beta, (rows, columns))
 
 
-def _ends(rankings: Sequence[tuple[np.ndarray, np.ndarray]]) -> ListEnds:
-    lowest = tuple(np.min(values, axis=1, where=np.isfinite(values), initial=np.inf) for _, values in rankings)
+def _ends(rankings: Sequence[tuple[Array, Array]]) -> ListEnds:
+    lowest = tuple(_least(values) for _, values in rankings)
     least = min(float(values.min()) for values in lowest)
     return ListEnds(lowest, least if np.isfinite(least) else 0.0)
+
+
+def _least(values: Array) -> Array:
+    """The least finite value of every row; inf where there is none."""
+    ops = ops_of(values)
+    return -ops.largest(ops.where(ops.is_finite(values), -values, -np.inf))

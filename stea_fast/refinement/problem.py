@@ -24,12 +24,14 @@ class Execution(NamedTuple):
         n_threads: threads of the CPU kernels; None for all CPUs of this process.
         rows_per_block: on a GPU, rows whose evidence is computed at a time; None for all.
         executor: where the shards of a joint refinement are; None for the threads of this process.
+        device: the torch device of a refinement without candidates, which would say it.
     """
 
     backend: str = "auto"
     n_threads: int | None = None
     rows_per_block: int | None = None
     executor: Executor | None = None
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, eq=False)

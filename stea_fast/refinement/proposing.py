@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
-import numpy as np
-from scipy.sparse import csr_array
-
+from stea_fast._util.array_ops import Array, ops_of
 from stea_fast.refinement.surroundings import Surroundings
 from stea_fast.types import Beliefs, RelationAlignment
 
 MAX_EDGES_PER_PROPOSAL = 5_000  # that the proposals of one entity may walk
 TOLERATED_CHANGE = 0.3  # as a share of the evidence of an entity's best proposal
 SETTLED_BELIEF = 0.9  # above it in two sweeps, an entity is not walked again
+
+_FIRST: WeakKeyDictionary[Beliefs, tuple[Array, Array]] = WeakKeyDictionary()  # shared by a process's shards
 
 
 class Proposer:
@@ -39,17 +40,16 @@ class Proposer:
         open_entities: bool for the entities of both graphs: which of them may get counterparts.
     """
 
-    def __init__(
-        self, around: Surroundings, side: int, rows: tuple[int, int], open_entities: Sequence[np.ndarray]
-    ) -> None:
-        self.side, self.rows = side, rows
+    def __init__(self, around: Surroundings, side: int, rows: tuple[int, int], open_entities: Sequence[Array]) -> None:
+        self.side, self.rows, self.around = side, rows, around
+        self.ops = ops_of(open_entities[0])
         self.source, self.target = around.graphs if side == 0 else around.graphs[::-1]
         masks = tuple(around.open(each, mask) for each, mask in enumerate(open_entities))
         self.open_rows, self.open_targets = masks[side], masks[1 - side]
-        self.indices = np.empty((0, 0), dtype=np.int32)
-        self.strongest = np.zeros(rows[1] - rows[0], dtype=np.float32)  # the evidence of the best when it was proposed
-        self.changed = np.zeros(rows[1] - rows[0], dtype=np.float32)  # d, since then
-        self.held: tuple[np.ndarray, np.ndarray] | None = None
+        self.indices = self.ops.full((0, 0), -1, "int32")
+        self.strongest = self.ops.full(rows[1] - rows[0], 0.0, "float32")  # the evidence of the best when proposed
+        self.changed = self.ops.full(rows[1] - rows[0], 0.0, "float32")  # d, since then
+        self.held: tuple[Array, Array] | None = None
         self.alignment: RelationAlignment | None = None
 
     def propose(
@@ -61,7 +61,7 @@ class Proposer:
         *,
         least: float = 0.0,
         **options: Any,
-    ) -> np.ndarray:
+    ) -> Array:
         """int32 [rows, k]: the targets for which the matched neighbours of every entity speak most, -1 for none.
 
         Args:
@@ -72,68 +72,61 @@ class Proposer:
             least: targets with less evidence are not proposed.
             options: `k`, `n_threads` and `witnesses` of the kernel.
         """
-        stale = self._stale(matched, alignment)
-        walked = np.zeros_like(self.open_rows)
+        stale = self._stale(kernels, matched, alignment, options["n_threads"])
+        walked = ~self.ops.all_true(len(self.open_rows))
         walked[slice(*self.rows)] = stale
         found, evidence = kernels.proposals(
             self.source, self.target, matched, strengths, self.open_rows & walked, self.open_targets,
             budget=MAX_EDGES_PER_PROPOSAL, forward=self.side == 0, rows=self.rows, **options,
         )  # fmt: skip
         found[evidence < least] = -1
-        self.indices = np.where(stale[:, None], found, self.indices) if len(self.indices) else found
-        self.strongest[stale], self.changed[stale] = evidence[stale].max(axis=1, initial=0.0), 0.0
+        if len(self.indices):
+            kept = self.ops.nonzero(~stale)
+            found[kept] = self.indices[kept]
+        self.indices = found
+        self.strongest = self.ops.where(stale, evidence[:, 0], self.strongest)  # best first
+        self.changed[stale] = 0.0
         return self.indices
 
-    def state(self) -> tuple[np.ndarray, ...]:
+    def state(self) -> tuple[Array, ...]:
         """What it remembers of its own entities."""
         return self.indices, self.strongest, self.changed
 
-    def restore(self, state: tuple[np.ndarray, ...], matched: Beliefs, alignment: RelationAlignment) -> None:
+    def restore(self, state: tuple[Array, ...], matched: Beliefs, alignment: RelationAlignment) -> None:
         """Go on where another one was, after it was told these."""
         self.indices, self.strongest, self.changed = state[0], state[1].copy(), state[2].copy()
         self.held, self.alignment = _first_of(matched), alignment
 
-    def _stale(self, matched: Beliefs, alignment: RelationAlignment) -> np.ndarray:
+    def _stale(self, kernels: Any, matched: Beliefs, alignment: RelationAlignment, n_threads: int) -> Array:
         """bool [rows]: who is walked again; remembers what is believed now."""
         before, aligned = self.held, self.alignment
         targets, weights = _first_of(matched)
         self.held, self.alignment = (targets, weights), alignment
         if before is None or aligned is None:
-            return np.ones(len(self.changed), dtype=bool)
-        same = targets == before[0]
-        moved = np.where(same, np.abs(weights - before[1]), np.maximum(weights, before[1]))
+            return self.ops.all_true(len(self.changed))
+        same, lib = targets == before[0], self.ops.lib
+        moved = self.ops.where(same, abs(weights - before[1]), lib.maximum(weights, before[1]))
         shares = self.source.inverse_functionality
-        self.changed += self._around(shares) @ moved
-        if aligned is not alignment:
-            self.changed += self._around(shares * relation_changes(aligned, alignment)[self.side]) @ weights
-        settled = same & (np.minimum(weights, before[1]) > SETTLED_BELIEF)
+        changes = 0 * shares if aligned is alignment else self.around.relation_changes(aligned, alignment)[self.side]
+        self.changed += kernels.changes_around(
+            self.source, shares, changes, moved, weights, rows=self.rows, n_threads=n_threads
+        )
+        settled = same & (lib.minimum(weights, before[1]) > SETTLED_BELIEF)
         return (self.changed > TOLERATED_CHANGE * self.strongest) & ~settled[slice(*self.rows)]
 
-    def _around(self, of_relations: np.ndarray) -> csr_array:
-        """float32 [rows, nodes]: the edges of the entities, each with the number of its relation."""
-        begin, end = self.rows
-        edges = self.source.edges[self.source.indptr[begin] : self.source.indptr[end]]
-        offsets = self.source.indptr[begin : end + 1] - self.source.indptr[begin]
-        shape = end - begin, self.source.num_entities
-        return csr_array((of_relations[edges[:, 1]], edges[:, 0], offsets), shape=shape)
 
-
-def _first_of(matched: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+def _first_of(matched: Beliefs) -> tuple[Array, Array]:
     """int32 and float32 [nodes]: the first target of everyone and how much it is believed; -1 and 0 for none."""
-    some = np.flatnonzero(np.diff(matched.indptr))
-    targets = np.full(len(matched.indptr) - 1, -1, dtype=np.int32)
-    weights = np.zeros(len(targets), dtype=np.float32)
-    targets[some], weights[some] = matched.targets[matched.indptr[some]], matched.weights[matched.indptr[some]]
+    found = _FIRST.get(matched)
+    if found is None:
+        found = _FIRST[matched] = _first(matched)
+    return found
+
+
+def _first(matched: Beliefs) -> tuple[Array, Array]:
+    ops = ops_of(matched.indptr)
+    some = ops.nonzero(matched.indptr[1:] > matched.indptr[:-1])
+    targets, weights = ops.full(len(matched.indptr) - 1, -1, "int32"), ops.full(len(matched.indptr) - 1, 0.0, "float32")
+    first = matched.indptr[some]
+    targets[some], weights[some] = matched.targets[first], matched.weights[first]
     return targets, weights
-
-
-def relation_changes(before: RelationAlignment, now: RelationAlignment) -> tuple[np.ndarray, np.ndarray]:
-    """float32 [2R1] and [2R2]: the largest change of a probability in which a relation has part."""
-    forward, backward = abs(now.sub12 - before.sub12), abs(now.sub21 - before.sub21)
-    return _larger((forward, 1), (backward, 0)), _larger((forward, 0), (backward, 1))
-
-
-def _larger(*sides: tuple[csr_array, int]) -> np.ndarray:
-    """The larger of what two matrices have at most along an axis of each."""
-    first, second = (matrix.max(axis=axis).toarray().ravel() for matrix, axis in sides)
-    return np.maximum(first, second)

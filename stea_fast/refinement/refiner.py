@@ -10,7 +10,7 @@ from stea_fast.data.graph import KG
 from stea_fast.data.id_space import check_separate
 from stea_fast.refinement.api import Refinement, refine
 from stea_fast.refinement.config import Method, where_options_live
-from stea_fast.refinement.problem import Execution, check_graphs
+from stea_fast.refinement.problem import check_graphs
 from stea_fast.refinement.schedule import Schedule, plan_of
 from stea_fast.refinement.selection import check_selection
 from stea_fast.search.topk import topk
@@ -33,8 +33,7 @@ class Refiner:
         select: Which pairs are returned; see `refine`. The default, None, returns pairs that are each other's best.
         threshold: The probability that a returned pair must exceed; the default, None, takes the schedule's. One method
             for all calls has none of its own, so "forward", "backward" and "either" then need one here.
-        backend: The backend of the refinement; see `refine`. The joint refinement works on the CPU, wherever the
-            embeddings lie.
+        backend: The backend of the refinement; see `refine`. "auto" refines where the embeddings lie.
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
         rows_per_block: On a GPU, the number of rows whose evidence is computed at a time; all of them by default.
 
@@ -73,7 +72,11 @@ class Refiner:
         self.plan = plan_of(refinement)
         check_selection(select, self.plan.threshold(0, last=False) if threshold is None else threshold)
         self.select, self.threshold = select, threshold
-        self.execution = Execution(backend, n_threads, rows_per_block)
+        self.execution: dict[str, Any] = {
+            "backend": backend,
+            "n_threads": n_threads,
+            "rows_per_block": rows_per_block,
+        }
         self.calls = 0
         self.candidates: TopK | None = None
         self.refinement: Refinement | None = None
@@ -93,6 +96,6 @@ class Refiner:
         self.candidates = topk(emb1, emb2, self.k, self.csls, beta=self.plan.beta)
         self.refinement = refine(
             self.candidates, self.kg1, self.kg2, seeds=self.seeds, method=self.plan.method(number, last=False),
-            select=self.select, threshold=threshold, **self.execution._asdict(),
+            select=self.select, threshold=threshold, **self.execution,
         )  # fmt: skip
         return self.refinement.pairs

@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stea_fast import _backends
-from stea_fast._util.sparse import rows_of
+from stea_fast._util.array_ops import Array, ops_of
+from stea_fast._util.sparse import first_of_each, rows_of
 from stea_fast._util.threads import row_blocks
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
@@ -52,18 +53,20 @@ class Task:
         seeds: int64 [m, 2].
         shape: how many entities both graphs have, without values.
         backend: whose kernels are used.
+        device: kernels and surroundings on a device, where all arrays are then; None on the host.
     """
 
     method: Joint
     prior: Prior
-    seeds: np.ndarray
+    seeds: Array
     shape: tuple[int, int]
     backend: str
+    device: tuple[Any, Surroundings] | None = None
 
     @cached_property
-    def open(self) -> tuple[np.ndarray, np.ndarray]:
+    def open(self) -> tuple[Array, Array]:
         """bool [n1] and [n2]: the entities that are in no seed."""
-        open1, open2 = (np.ones(size, dtype=bool) for size in self.shape)
+        open1, open2 = map(ops_of(self.seeds).all_true, self.shape)
         open1[self.seeds[:, 0]], open2[self.seeds[:, 1]] = False, False
         return open1, open2
 
@@ -71,14 +74,14 @@ class Task:
 class State(NamedTuple):
     """What a shard carries from sweep to sweep, and what a ranking shows of it."""
 
-    indptr: np.ndarray
-    columns: np.ndarray
-    scores: np.ndarray
-    probs: np.ndarray
-    matched: np.ndarray
-    evidence: np.ndarray
-    support: np.ndarray
-    proposed: tuple[tuple[np.ndarray, ...], ...]
+    indptr: Array
+    columns: Array
+    scores: Array
+    probs: Array
+    matched: Array
+    evidence: Array
+    support: Array
+    proposed: tuple[tuple[Array, ...], ...]
 
 
 class Told(NamedTuple):
@@ -92,9 +95,9 @@ class Told(NamedTuple):
 class Matched(NamedTuple):
     """The pairs that are the best of both their sides, and how many of them were so before."""
 
-    rows: np.ndarray
-    columns: np.ndarray
-    probs: np.ndarray
+    rows: Array
+    columns: Array
+    probs: Array
     old: int
 
 
@@ -108,21 +111,28 @@ def parts_of(graphs: tuple[KG, KG]) -> list[Part]:
     return [Part(sources, targets) for sources, targets in zip(*sides, strict=True)]
 
 
+def whole_part(graphs: tuple[KG, KG]) -> Part:
+    """One shard of everything: what a device works on."""
+    return Part((0, graphs[0].num_entities), (0, graphs[1].num_entities))
+
+
 class Shard:
     """The pairs of some rows. Its methods are the steps of a sweep, in this order; each is one call of a worker."""
 
     pairs: PairSet
-    probs: np.ndarray  # float64 [pairs]
-    support: np.ndarray  # float32 [pairs]
-    evidence: np.ndarray  # float32 [pairs]
-    matched: np.ndarray  # bool [pairs]
+    probs: Array  # float64 [pairs]
+    support: Array  # float32 [pairs]
+    evidence: Array  # float32 [pairs]
+    matched: Array  # bool [pairs]
     before: PairSet  # of the sweep before
-    old_probs: np.ndarray  # float64 [pairs of the sweep before]
+    old_probs: Array  # float64 [pairs of the sweep before]
 
     def __init__(self, part: Part, n_threads: int, kg1: KG, kg2: KG, values: ValueNodes | None, task: Task) -> None:
         self.part, self.n_threads, self.task, self.method = part, n_threads, task, task.method
-        self.kernels = _backends.resolve(task.backend)
-        self.around = Surroundings((kg1, kg2), values)
+        self.ops = ops_of(task.seeds)
+        here = Surroundings((kg1, kg2), values)
+        self.kernels: Any
+        self.kernels, self.around = task.device or (_backends.resolve(task.backend), here)
         n1, n2 = task.shape
         self.rows = min(part.sources[0], n1), min(part.sources[1], n1)
         self.targets = min(part.targets[0], n2), min(part.targets[1], n2)
@@ -134,23 +144,23 @@ class Shard:
     def _candidates(self) -> PairSet:
         """What the encoder lists, without other pairs of seeds, and the seeds."""
         prior, seeds, num_columns = self.task.prior, self.task.seeds, self.task.shape[1]
-        own = slice(*np.searchsorted(prior.keys, np.array(self.rows) * num_columns))
+        ops, bounds = self.ops, np.array(self.rows) * num_columns
+        own = slice(*ops.places(prior.keys, ops.positions(bounds)).tolist())
         keys, scores = prior.keys[own], prior.scores[own]
-        rows, columns = np.divmod(keys, num_columns)
-        listed = self.task.open[0][rows] & self.task.open[1][columns]
+        listed = self.task.open[0][keys // num_columns] & self.task.open[1][keys % num_columns]
         seeds = seeds[(seeds[:, 0] >= self.rows[0]) & (seeds[:, 0] < self.rows[1])]
         seed_keys = seeds[:, 0] * num_columns + seeds[:, 1]
-        keys, first = np.unique(np.concatenate([keys[listed], seed_keys]), return_index=True)
-        scores = np.concatenate([scores[listed], prior.score(*seeds.T)])[first]
+        keys, first = first_of_each(ops.chain([keys[listed], seed_keys]))
+        scores = ops.chain([scores[listed], prior.score(*seeds.T)])[first]
         return from_keys(keys, scores, self.rows, num_columns, self.kernels.pairs, self.n_threads)
 
-    def begin(self) -> tuple[np.ndarray, np.ndarray]:
+    def begin(self) -> tuple[Array, Array]:
         """Start with the candidates, of which nothing is evident; returns the sums of columns as `weigh` does."""
-        self._set_pairs(self.candidates)
+        self._set_pairs(self.candidates.bare())
         self.before = self.pairs
-        self.matched = np.zeros(len(self.pairs), dtype=bool)
-        self.evidence = np.zeros(len(self.pairs), dtype=np.float32)
-        return self._weighed(np.zeros(len(self.pairs)))
+        self.matched = ~self.ops.all_true(len(self.pairs))
+        self.evidence = self.ops.full(len(self.pairs), 0.0, "float32")
+        return self._weighed(self.ops.full(len(self.pairs), 0.0))
 
     def count(self, soft1: Beliefs, soft2: Beliefs) -> tuple[Any, Any]:
         """The relation counts of its rows and of its targets."""
@@ -161,7 +171,7 @@ class Shard:
             self.kernels.relation_counts(kg2, kg1, soft2, rows=self.part.targets, **options),
         )
 
-    def propose(self, told: Told) -> np.ndarray:
+    def propose(self, told: Told) -> Array:
         """Let matched neighbours propose pairs for its rows; returns int32 [targets, k], those of its targets."""
         options: dict[str, Any] = {
             "k": self.method.proposals,
@@ -177,26 +187,25 @@ class Shard:
         )
         return backward
 
-    def weigh(
-        self, alignment: RelationAlignment, soft1: Beliefs, of_columns: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def weigh(self, alignment: RelationAlignment, soft1: Beliefs, of_columns: Array | None) -> tuple[Array, Array]:
         """Take in what was proposed, and compute the evidence of all pairs and T.
 
         Returns log Σ exp of T and of β·s for every column.
         """
         self.before, self.old_probs = self.pairs, self.probs
         if of_columns is not None:
+            self.before = self.pairs.bare()
             self._set_pairs(self.candidates.united(self.proposed, of_columns, self.before, self.task.prior.score))
         self.evidence, witnesses = self.kernels.evidence_of_pairs(
             *self.around.graphs, self.pairs.indptr, self.pairs.columns, soft1, self._strengths(alignment),
             rows=self.rows, n_threads=self.n_threads, witnesses=self.method.witnesses,
         )  # fmt: skip
-        total = self.evidence * np.float64(self.method.evidence_weight)
+        total = self.ops.double(self.evidence) * self.method.evidence_weight
         if self.method.lone_witness != 1.0:
             total[witnesses == 1] *= self.method.lone_witness
         return self._weighed(total)
 
-    def _weighed(self, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _weighed(self, total: Array) -> tuple[Array, Array]:
         total += self.logits
         self.total = total
         (rows, columns), (listed_rows, listed) = self.pairs.log_sums(total), self.pairs.log_sums(self.logits)
@@ -205,21 +214,21 @@ class Shard:
         self.row_wholes, self.row_tails = wholes_and_tails(rows, listed_rows, of_rows)
         return columns, listed
 
-    def judge(self, column_wholes: np.ndarray) -> None:
+    def judge(self, column_wholes: Array) -> None:
         """Compute the probabilities, given the logarithms of all that a column has."""
         probs = self.pairs.joint_probabilities(self.total, (self.row_wholes, column_wholes))
         del self.total
-        self.probs = np.where(self.is_seed, 1.0, probs)
-        self.support = self.probs.astype(np.float32)
+        self.probs = self.ops.where(self.is_seed, 1.0, probs)
+        self.support = self.ops.single(self.probs)
         self.unscaled = probs
-        self.row_factors = np.ones(len(self.pairs.indptr) - 1)
+        self.row_factors = self.ops.full(len(self.pairs.indptr) - 1, 1.0)
 
-    def scale(self, column_factors: np.ndarray) -> np.ndarray:
+    def scale(self, column_factors: Array) -> Array:
         """Balance the rows, given the factors of the columns; returns the sums of columns."""
         self.row_factors, sums = self.pairs.scale_rows(self.unscaled, self.row_tails, column_factors)
         return sums
 
-    def finish(self, column_factors: np.ndarray, damping: float) -> tuple[Beliefs, ColumnPairs, np.ndarray]:
+    def finish(self, column_factors: Array, damping: float) -> tuple[Beliefs, ColumnPairs, Array]:
         """The probabilities of the sweep, with a share of those that pairs had before.
 
         Returns the beliefs of its rows, and the best pairs and the largest value of every column.
@@ -228,26 +237,27 @@ class Shard:
         del self.unscaled
         self.places = self.pairs.positions_in(self.before)
         if damping:  # what two rivals hold in turn does not swing
-            old = np.append(self.old_probs, 0.0)[self.places]  # the last is for pairs that were not there
+            # The last is for pairs that were not there.
+            old = self.ops.chain([self.old_probs, self.ops.full(1, 0.0)])[self.places]
             scaled = (1.0 - damping) * scaled + damping * old
-        self.probs = np.where(self.is_seed, 1.0, scaled)
+        self.probs = self.ops.where(self.is_seed, 1.0, scaled)
         (begin, best), (_, of_columns) = self.pairs.best(self.probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
-        held = Beliefs(begin, self.pairs.columns[best], self.probs[best].astype(np.float32))
+        held = Beliefs(begin, self.pairs.columns[best], self.ops.single(self.probs[best]))
         return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self._certain)
 
-    def match(self, largest_of_columns: np.ndarray) -> Matched:
+    def match(self, largest_of_columns: Array) -> Matched:
         """Its pairs that are the best of both their sides, given the largest value of every column."""
         before, self.matched = self.matched, self.pairs.mutual_best(self._certain, largest_of_columns)
         now = self.places[self.matched]
-        old = int(np.count_nonzero(before[now[now >= 0]]))
+        old = int(before[now[now >= 0]].sum())
         rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
         return Matched(rows, columns, probs, old)
 
     @property
-    def _certain(self) -> np.ndarray:
-        return np.where(self.is_seed, np.inf, self.probs)
+    def _certain(self) -> Array:
+        return self.ops.where(self.is_seed, np.inf, self.probs)
 
-    def _column_pairs(self, positions: np.ndarray, *others: np.ndarray) -> ColumnPairs:
+    def _column_pairs(self, positions: Array, *others: Array) -> ColumnPairs:
         rows, columns = self.pairs.rows[positions], self.pairs.columns[positions]
         return ColumnPairs(rows, columns, self.probs[positions], tuple(other[positions] for other in others))
 
@@ -284,7 +294,7 @@ class Shard:
 
     def _use(self, pairs: PairSet) -> None:
         self.pairs = pairs
-        self.is_seed = np.repeat(~self.open_rows, np.diff(pairs.indptr))  # a seed's row holds nothing else
+        self.is_seed = self.ops.repeat(~self.open_rows, pairs.counts)  # a seed's row holds nothing else
         self.logits = self.task.prior.beta * pairs.scores
 
     def _strengths(self, alignment: RelationAlignment) -> Any:
@@ -294,14 +304,14 @@ class Shard:
         return found
 
 
-def ranking(indptr: np.ndarray, ids: np.ndarray, values: tuple[np.ndarray, ...], k: int) -> RefinedRanking:
+def ranking(indptr: Array, ids: Array, values: tuple[Array, ...], k: int) -> RefinedRanking:
     """Rows of at most k candidates, best first, as a table; `values` are probabilities, evidence and support."""
-    rows = rows_of(indptr)
-    places = rows, np.arange(len(rows)) - indptr[rows]
-    size = len(indptr) - 1
-    indices = np.full((size, k), -1, dtype=np.int32)
-    probs, evidence, support = np.zeros((3, size, k), dtype=np.float32)
+    ops, rows = ops_of(indptr), rows_of(indptr)
+    places = rows, ops.arange(len(rows)) - indptr[rows]
+    shape = len(indptr) - 1, k
+    indices = ops.full(shape, -1, "int32")
+    probs, evidence, support = ops.full((3, *shape), 0.0, "float32")
     indices[places] = ids
     for table, value in zip((probs, evidence, support), values, strict=True):
-        table[places] = value
+        table[places] = ops.single(value)
     return RefinedRanking(indices, probs, evidence, support)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stea_fast._util.arrays import placed
 from stea_fast.clues.name_scores import NAME_BETA, NameScores
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
@@ -45,14 +46,19 @@ def refine_by_structure(
         values: values as nodes of the graphs; None leaves them out.
         execution: where it runs.
     """
-    candidates = _no_candidates(kg1, kg2, k) if names is None else names.candidates(k)
+    candidates = _no_candidates(kg1, kg2, k, execution.device) if names is None else names.candidates(k)
     problem = problem_of(candidates, kg1, kg2, seeds, (), None, execution)
     if names is not None or values is not None:
         method = replace(method, least_proposal=0.0)
     return refined(replace(problem, values=values), method if names is None else replace(method, beta=NAME_BETA))
 
 
-def _no_candidates(kg1: KG, kg2: KG, k: int) -> Candidates:
+def _no_candidates(kg1: KG, kg2: KG, k: int, device: str) -> Candidates:
+    """Empty lists, which lie where the refinement is to work."""
+    there = None if device == "cpu" else device
     sides = (np.full((kg.num_entities, k), -1, dtype=np.int32) for kg in (kg1, kg2))
-    forward, backward = (Ranking(indices, np.zeros(indices.shape, dtype=np.float32)) for indices in sides)
+    forward, backward = (
+        Ranking(placed(indices, "indices", there), placed(np.zeros(indices.shape, dtype=np.float32), "scores", there))
+        for indices in sides
+    )
     return Candidates(forward, backward)

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
+from stea_fast.refinement.start import with_affinity
 from stea_fast.types import Beliefs, RelationAlignment
 
 
@@ -57,6 +58,20 @@ class Surroundings:
         """What relations have in common at seeds and, of attributes, at values."""
         return at_seeds if self.values is None else csr_array(at_seeds.maximum(self.values.affinity))
 
+    def relation_changes(self, before: RelationAlignment, now: RelationAlignment) -> tuple[np.ndarray, np.ndarray]:
+        """float32 [2R1] and [2R2]: the largest change of a probability in which a relation has part."""
+        return relation_changes(before, now)
+
+    def with_affinity(
+        self, alignment: RelationAlignment, affinity: csr_array, *statements: np.ndarray
+    ) -> RelationAlignment:
+        """The alignment, with a prior for the pairs of relations that it has not seen; see `start.py`."""
+        return with_affinity(alignment, affinity, *statements)
+
+    def aligned(self, sub12: csr_array, sub21: csr_array) -> RelationAlignment:
+        """An alignment of two containments, as the kernels give them."""
+        return RelationAlignment.trusted(sub12, sub21)
+
     def relations(self, alignment: RelationAlignment) -> RelationAlignment:
         """The alignment of relations alone."""
         return alignment if self.values is None else _part(alignment, [slice(0, kg.num_relations) for kg in self.plain])
@@ -77,3 +92,15 @@ def _part(alignment: RelationAlignment, parts: list[slice]) -> RelationAlignment
     for matrix in (sub12, sub21):
         matrix.sort_indices()
     return RelationAlignment.trusted(sub12, sub21, alignment.default)
+
+
+def relation_changes(before: RelationAlignment, now: RelationAlignment) -> tuple[np.ndarray, np.ndarray]:
+    """float32 [2R1] and [2R2]: the largest change of a probability in which a relation has part."""
+    forward, backward = abs(now.sub12 - before.sub12), abs(now.sub21 - before.sub21)
+    return _larger((forward, 1), (backward, 0)), _larger((forward, 0), (backward, 1))
+
+
+def _larger(*sides: tuple[csr_array, int]) -> np.ndarray:
+    """The larger of what two matrices have at most along an axis of each."""
+    first, second = (matrix.max(axis=axis).toarray().ravel() for matrix, axis in sides)
+    return np.maximum(first, second)

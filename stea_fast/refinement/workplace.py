@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,11 @@ from stea_fast._executors.base import Executor
 from stea_fast._executors.threads import ThreadsExecutor
 from stea_fast._util import validate
 from stea_fast._util.array_ops import Array
+from stea_fast._util.arrays import like, to_numpy
 from stea_fast._util.threads import thread_count
 from stea_fast.refinement.problem import Problem
 from stea_fast.refinement.relations import estimated
-from stea_fast.types import Beliefs, RelationAlignment
+from stea_fast.types import Beliefs, PairScores, RelationAlignment
 
 logger = logging.getLogger("stea_fast")
 
@@ -29,18 +29,23 @@ class Workplace:
     Attributes:
         executor: where shards are.
         kernels: a backend, or `TensorBackend`.
-        graphs: source and target graph, `KG` or `DeviceGraph`, with values as nodes where there are any.
+        backend: the name of the backend.
+        around: the graphs, with values as nodes where there are any: `Surroundings` or `DeviceSurroundings`.
         device: the torch device, None for the host.
         n_threads: threads of the CPU kernels.
-        make_alignment: what makes a relation alignment of two containments.
     """
 
     executor: Executor
     kernels: Any
-    graphs: tuple[Any, Any]
+    backend: str
+    around: Any
     device: Any
     n_threads: int
-    make_alignment: Callable[[Any, Any], RelationAlignment]
+
+    @property
+    def graphs(self) -> tuple[Any, Any]:
+        """Source and target graph, `KG` or `DeviceGraph`."""
+        return self.around.graphs
 
     def rankings(self, problem: Problem, k: int | None) -> list[tuple[Array, Array]]:
         """The candidates as int32 ids and float32 scores, best first, checked and cut to the k best."""
@@ -64,8 +69,35 @@ class Workplace:
     def relations(self, given: RelationAlignment | None, beliefs: tuple[Beliefs, Beliefs]) -> RelationAlignment:
         """The relation alignment that was given, or the one that the beliefs give."""
         return given or estimated(
-            self.kernels, self.graphs, beliefs, n_threads=self.n_threads, make=self.make_alignment
+            self.kernels, self.graphs, beliefs, n_threads=self.n_threads, make=self.around.aligned
         )
+
+    def scorer(self, score: PairScores | None) -> PairScores | None:
+        """Scores of pairs where the arrays lie; what scores on the host is asked there."""
+        if self.device is None or score is None or getattr(score, "device", None) == self.device:
+            return score
+        return ScoresFromHost(score)
+
+
+@dataclass(frozen=True)
+class ScoresFromHost:
+    """Scores of pairs on a device, by what needs NumPy arrays."""
+
+    score: PairScores
+
+    def __call__(self, rows: Array, columns: Array) -> Array:
+        """float64 [m]: the scores of m pairs."""
+        return like(rows, self.score(to_numpy(rows, "rows"), to_numpy(columns, "columns")))
+
+
+def shard_place(problem: Problem) -> Workplace:
+    """Where a joint refinement runs: as any other, unless an executor is asked for, whose workers have CPUs."""
+    backend, _, _, executor, *_ = problem.execution
+    if executor is None:
+        return workplace(problem)
+    if _backends.use_cuda([], backend):
+        raise ValueError("an executor runs on CPUs: leave out executor, or backend='cuda'")
+    return on_host(problem)
 
 
 def workplace(problem: Problem) -> Workplace:
@@ -78,27 +110,26 @@ def workplace(problem: Problem) -> Workplace:
 
 def on_host(problem: Problem) -> Workplace:
     """The host, whatever the candidates are; it says so where graphs were copied to a device for nothing."""
-    backend, n_threads, _, executor = problem.execution
-    graphs, kernels, count = problem.surroundings.graphs, _backends.resolve(backend), thread_count(n_threads)
+    backend, n_threads, _, executor, _ = problem.execution
+    kernels, count = _backends.resolve(backend), thread_count(n_threads)
     if unused := sorted({str(copy.device) for copy in _device_copies(problem)}):
         logger.warning(
             "this refinement works on the CPU: the copies of the graphs on %s, made by KG.to, are not used",
             " and ".join(unused),
         )
     here = executor or ThreadsExecutor(count)
-    return Workplace(here, kernels, graphs, None, count, RelationAlignment.trusted)
+    return Workplace(here, kernels, kernels.__name__.rpartition(".")[2], problem.surroundings, None, count)
 
 
 def _on_device(problem: Problem, arrays: list[Any]) -> Workplace:
     from stea_fast._backends.cuda import Kernels
-    from stea_fast._backends.device_data import DeviceAlignment
     from stea_fast._backends.tensors import TensorBackend
-    from stea_fast.data.device_graph import DeviceGraph
+    from stea_fast.refinement.device_surroundings import DeviceSurroundings
 
     device = _device_of([*arrays, *(problem.log_partition or ())], _device_copies(problem))
-    graphs = DeviceGraph.upload(problem.kg1, device), DeviceGraph.upload(problem.kg2, device)
+    around = DeviceSurroundings(problem.surroundings, device)
     kernels = TensorBackend(Kernels(device), problem.execution.rows_per_block)
-    return Workplace(ThreadsExecutor(1), kernels, graphs, device, 1, DeviceAlignment)
+    return Workplace(ThreadsExecutor(1), kernels, "cuda", around, device, 1)
 
 
 def _device_copies(problem: Problem) -> list[Any]:

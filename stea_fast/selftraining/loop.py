@@ -17,14 +17,14 @@ import numpy as np
 
 from stea_fast._executors.base import Executor
 from stea_fast._executors.named import executor_of
-from stea_fast._util.arrays import to_numpy
+from stea_fast._util.arrays import like, to_numpy
 from stea_fast._util.options import names_nearest
 from stea_fast.clues.name_scores import with_names
 from stea_fast.clues.types import Clues, NoStartError
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
-from stea_fast.encoders.checked import checked_embeddings, epochs_of, train
+from stea_fast.encoders.checked import checked_embeddings, computed_by, epochs_of, train
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refined
@@ -45,7 +45,7 @@ from stea_fast.selftraining.finished import pack_result, unpack_result
 from stea_fast.selftraining.history import Round, SelfTrainingResult, State
 from stea_fast.selftraining.known import check_graphs, check_start, split_links, usable_values
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, Supervised
-from stea_fast.selftraining.pairs import changed_share, supported
+from stea_fast.selftraining.pairs import changed_share, given_out
 from stea_fast.selftraining.planning import LOGGER as PLAN_LOGGER
 from stea_fast.selftraining.planning import Plan, is_long, plan_run
 from stea_fast.selftraining.presets import PRESETS, STARTER, configured, usual_preset
@@ -85,7 +85,7 @@ class SelfTraining:
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` when it is finished.
-        executor: Where sweeps run, as for `refine`; the default, None, takes the threads of this process.
+        executor: Where sweeps, propagation and searches by cells run, as for `refine`; the default, None: this process.
         progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
             terminal only.
 
@@ -123,7 +123,6 @@ class SelfTraining:
         progress: bool | None = None,
     ) -> None:
         structure = check_graphs(pair, clues)
-        self.execution = Execution(executor=executor_of(executor))
         self.pair, self.callbacks, self.progress = pair, tuple(callbacks), progress
         if preset is None:
             preset = usual_preset(pair, has_seeds=True)
@@ -134,6 +133,7 @@ class SelfTraining:
         if not structure:  # then there is nothing that an encoder could learn
             self.config = replace(PRESETS["structural"], search=self.config.search, seed=self.config.seed)
         self.method = self.config.method
+        self.execution = Execution(executor=executor_of(executor), device=self.config.encoder.device)
         self.names = None if clues is None else clues.names
         self.values = usable_values(pair, clues, self.method)
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
@@ -160,8 +160,8 @@ class SelfTraining:
             self.checkpoint = Checkpoint(Path(checkpoint), pair, settings)
 
     def _made(self, encoder: EncoderConfig) -> Encoder:
-        graphs = self.pair.kg1, self.pair.kg2
-        return make(encoder.name, *graphs, seed=self.config.seed, device=encoder.device, **encoder.options)
+        options = {"seed": self.config.seed, "device": encoder.device, **encoder.options}
+        return computed_by(self.execution.executor, make(encoder.name, self.pair.kg1, self.pair.kg2, **options))
 
     def plan(self) -> Plan:
         """Estimate what the run will take, by a short calibration on this machine.
@@ -254,7 +254,8 @@ class SelfTraining:
         if isinstance(self.method, Stea) and self.method.two_views and len(previous) and self.names is None:
             # Two views agree on these pairs: hardly anything of a new search would change them.
             settled = np.concatenate([self.seeds, previous])
-        return searched(embeddings, self.config.search, settled=settled, beta=beta, progress=self.progress)
+        where = self.execution.executor, self.progress
+        return searched(embeddings, self.config.search, *where, settled=settled, beta=beta)
 
     def _save(self, state: State, result: SelfTrainingResult | None = None) -> None:
         if self.checkpoint is not None:
@@ -305,7 +306,7 @@ class SelfTraining:
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
         if structural is not None and not last:
             pairs, probs = agreed_pairs(pairs, probs, structural, previous)
-        return out, *(self._given_out(out, pairs, probs, threshold) if last else (pairs, probs))
+        return out, *(given_out(out, pairs, probs, threshold, self.anchors) if last else (pairs, probs))
 
     def _spread(self, method: Structural) -> tuple[Refinement, np.ndarray, np.ndarray]:
         """What seeds and anchors come to by structure alone, and the pairs that are likely enough."""
@@ -313,20 +314,10 @@ class SelfTraining:
             self.pair.kg1, self.pair.kg2, self.certain, k=self.config.search.k, method=method.refinement,
             names=self.names, values=self.values, execution=self.execution,
         )  # fmt: skip
-        pairs, probs = select(method.select, out.forward, out.backward, method.threshold, self.certain)
-        return out, *self._given_out(out, pairs, probs, method.threshold)
-
-    def _given_out(
-        self, out: Refinement, pairs: np.ndarray, probs: np.ndarray, threshold: float | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Of the last pairs those that stand out by themselves, and the anchors, which are results, not knowledge."""
-        if out.forward.support is not None:
-            kept = supported(out, pairs, threshold)
-            pairs, probs = pairs[kept], probs[kept]
-        return (
-            np.concatenate([self.anchors, pairs]),
-            np.concatenate([np.ones(len(self.anchors), dtype=probs.dtype), probs]),
-        )
+        seeds = like(out.forward.indices, self.certain)
+        pairs, probs = select(method.select, out.forward, out.backward, method.threshold, seeds)
+        selected = to_numpy(pairs, "pairs"), to_numpy(probs, "probs")
+        return out, *given_out(out, *selected, method.threshold, self.anchors)
 
     def _first_pairs(self, method: Stea) -> np.ndarray:
         """Pairs to train on beside the seeds before there is an encoder: what names, values and structure agree on."""

@@ -1,4 +1,4 @@
-"""Selected pairs: which of them stand out by themselves, and how many are new."""
+"""Selected pairs: which of them are given out at the end, and how many are new."""
 
 from __future__ import annotations
 
@@ -8,11 +8,28 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast.refinement.api import Refinement
 
 
-def supported(out: Refinement, pairs: np.ndarray, threshold: float | None) -> np.ndarray:
-    """bool [m]: pairs that stand out by themselves. The others teach an encoder, but are not given out."""
+def given_out(
+    out: Refinement, pairs: np.ndarray, probs: np.ndarray, threshold: float | None, anchors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of the last pairs those that stand out by themselves, after the anchors, which are results, not knowledge.
+
+    Args:
+        out: the last refinement.
+        pairs, probs: int64 [m, 2] and float32 [m], selected from it.
+        threshold: how likely a pair must be by itself; the others teach an encoder, but are not given out.
+        anchors: int64 [n, 2], pairs by equal names.
+    """
+    if out.forward.support is not None:
+        kept = _support(out, pairs) > (threshold or 0.0)
+        pairs, probs = pairs[kept], probs[kept]
+    return np.concatenate([anchors, pairs]), np.concatenate([np.ones(len(anchors), dtype=probs.dtype), probs])
+
+
+def _support(out: Refinement, pairs: np.ndarray) -> np.ndarray:
+    """How likely each pair is by itself; 0 where it is not ranked."""
     indices, support = to_numpy(out.forward.indices, "indices"), to_numpy(out.forward.support, "support")
     listed = indices[pairs[:, 0]] == pairs[:, 1, None]
-    return np.where(listed, support[pairs[:, 0]], 0.0).max(axis=1) > (threshold or 0.0)
+    return np.where(listed, support[pairs[:, 0]], 0.0).max(axis=1)
 
 
 def changed_share(pairs: np.ndarray, before: np.ndarray) -> float:

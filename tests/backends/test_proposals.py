@@ -51,6 +51,20 @@ def test_every_backend_proposes_what_the_reference_does(backend, problem, forwar
         assert (close | (np.isclose(values, values[-1], rtol=1e-5)))[differs[row]].all()
 
 
+@pytest.mark.parametrize("backend", FAST)
+@given(problem=problems(), seed=st.integers(0, 1000), bounds=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_every_backend_finds_the_same_changes_around_entities(backend, problem, seed, bounds):
+    kg, rng = problem[0], np.random.default_rng(seed)
+    begin, end = sorted(int(bound * kg.num_entities) for bound in bounds)
+    of_relations = rng.random((2, 2 * kg.num_relations), dtype=np.float32)
+    of_entities = rng.random((2, kg.num_entities), dtype=np.float32)
+    given = kg, *of_relations, *of_entities
+    found = _backends.resolve(backend).changes_around(*given, rows=(begin, end), n_threads=2)
+    expected = reference.changes_around(*given, rows=(begin, end))
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("tier", TIERS)
 @given(problem=problems(), witnesses=st.sampled_from(WITNESSES))
 def test_every_tier_and_thread_count_proposes_the_same_bits(tier, problem, witnesses):

@@ -15,6 +15,7 @@ from stea_fast._backends.witnesses import WITNESSES, by_neighbour
 
 torch = pytest.importorskip("torch")
 from stea_fast._backends import tensor_pairs, tensor_proposals  # noqa: E402
+from stea_fast._backends import tensors as tensors_backend  # noqa: E402
 from stea_fast._backends.device_data import DeviceAlignment, DeviceBeliefs, Strengths, transposed  # noqa: E402
 from stea_fast.data.device_graph import DeviceGraph  # noqa: E402
 from stea_fast.refinement.beliefs import soft, transpose  # noqa: E402
@@ -47,6 +48,16 @@ def test_the_pair_set_equals_the_reference(case):
 
 def test_a_large_pair_set_equals_the_reference():
     assert_pairs(random_case(np.random.default_rng(0), (300, 2000), 60_000, k=9))
+
+
+@given(problem=problems())
+def test_changes_around_entities_equal_the_reference(problem):
+    kg, rng = problem[0], np.random.default_rng(0)
+    numbers = *rng.random((2, 2 * kg.num_relations), np.float32), *rng.random((2, kg.num_entities), np.float32)
+    rows = (kg.num_entities // 3, kg.num_entities)
+    backend = tensors_backend.TensorBackend(None)
+    found = backend.changes_around(DeviceGraph.upload(kg, CPU), *map(tensors, numbers), rows=rows)
+    np.testing.assert_array_equal(found.numpy(), reference.changes_around(kg, *numbers, rows=rows))
 
 
 @given(problem=problems())

@@ -9,8 +9,8 @@ import pytest
 
 from stea_fast import KG, RelationAlignment, _backends, synthetic_pair
 from stea_fast.refinement.beliefs import from_pairs
-from stea_fast.refinement.proposing import Proposer, relation_changes
-from stea_fast.refinement.surroundings import Surroundings
+from stea_fast.refinement.proposing import Proposer
+from stea_fast.refinement.surroundings import Surroundings, relation_changes
 
 OPTIONS = {"k": 3, "n_threads": 1, "witnesses": "neighbour"}
 
@@ -21,6 +21,7 @@ class Spy:
     def __init__(self) -> None:
         self.kernels = _backends.resolve("auto")
         self.walked: list[np.ndarray] = []
+        self.changes_around = self.kernels.changes_around
 
     def proposals(self, source, target, beliefs, strengths, open_rows, open_targets, *, rows, **options: Any):
         self.walked.append(open_rows[slice(*rows)].copy())

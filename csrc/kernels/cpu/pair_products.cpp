@@ -19,6 +19,15 @@ void products_of_row(const Tier& tier, const double* query, const PairProducts<d
                                args.out + begin);
 }
 
+// Fetches a key while those before it are multiplied: rows have few pairs each, and reading takes longer.
+template <typename Number>
+void prefetch_key(const PairProducts<Number>& args, int64_t pair) {
+    if (pair >= args.count) return;
+    const auto* key = reinterpret_cast<const char*>(args.keys + args.columns[pair] * args.width);
+    const int64_t bytes = args.width * static_cast<int64_t>(sizeof(Number));
+    for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(key + line, 0, 2);
+}
+
 }  // namespace
 
 template <typename Number>
@@ -28,6 +37,8 @@ void pair_products(const PairProducts<Number>& args, const Tier& tier, int n_thr
         const int64_t last = std::min((chunk + 1) * kChunk, args.count);
         for (int64_t begin = chunk * kChunk, end = begin; begin < last; begin = end) {
             while (end < last && args.rows[end] == args.rows[begin]) ++end;
+            prefetch_key(args, end);
+            prefetch_key(args, end + 1);
             products_of_row(tier, args.queries + args.rows[begin] * args.width, args, begin, end);
         }
     });

@@ -1,5 +1,6 @@
 // Structure of the pair set: union of rows, positions, the other side's view.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "../pair_set.h"
@@ -38,6 +39,17 @@ Back by_row(const Proposed& proposed, int64_t rows, int64_t num_columns) {
     return back;
 }
 
+// Calls found(i, position in `other`, or -1) for every pair i of a row: both rows are merged.
+template <typename Found>
+void find_row(const PairRows& pairs, const PairRows& other, int64_t row, Found&& found) {
+    int64_t at = other.indptr[row];
+    const int64_t end = other.indptr[row + 1];
+    for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) {
+        while (at < end && other.columns[at] < pairs.columns[i]) ++at;
+        found(i, at < end && other.columns[at] == pairs.columns[i] ? at : int64_t{-1});
+    }
+}
+
 }  // namespace
 
 void transpose_pairs(const PairRows& pairs, int64_t* indptr, int32_t* order) {
@@ -59,7 +71,7 @@ LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const Pair
         united.begin[row] = room;
         room += pairs.indptr[row + 1] - pairs.indptr[row] + back.indptr[row + 1] - back.indptr[row] + proposed.k;
     }
-    united.columns.resize(static_cast<size_t>(room));
+    united.numbers.resize(static_cast<size_t>(room));
     WorkerLocal<std::vector<int32_t>> scratch(options.n_threads);
     over_groups(pairs.indptr, pairs.rows, options, [&](int worker, int64_t row) {
         const auto i = static_cast<size_t>(row);
@@ -72,7 +84,7 @@ LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const Pair
         offered.insert(offered.end(), back.columns.begin() + back.indptr[i], back.columns.begin() + back.indptr[i + 1]);
         std::inplace_merge(offered.begin(), offered.begin() + middle, offered.end());
         offered.erase(std::unique(offered.begin(), offered.end()), offered.end());
-        int32_t* first = united.columns.data() + united.begin[i];
+        int32_t* first = united.numbers.data() + united.begin[i];
         int32_t* last = std::set_union(pairs.columns + pairs.indptr[row], pairs.columns + pairs.indptr[row + 1],
                                        offered.begin(), offered.end(), first);
         united.indptr[i + 1] = last - first;
@@ -81,23 +93,26 @@ LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const Pair
     return united;
 }
 
-void write_columns(const LooseRows& rows, int32_t* columns, const PairOptions& options) {
+void write_rows(const LooseRows& rows, int32_t* numbers, const PairOptions& options) {
     const auto count = static_cast<int64_t>(rows.begin.size());
     over_groups(rows.indptr.data(), count, options, [&](int, int64_t row) {
         const auto i = static_cast<size_t>(row);
-        std::copy_n(rows.columns.data() + rows.begin[i], rows.indptr[i + 1] - rows.indptr[i], columns + rows.indptr[i]);
+        std::copy_n(rows.numbers.data() + rows.begin[i], rows.indptr[i + 1] - rows.indptr[i], numbers + rows.indptr[i]);
     });
 }
 
 void find_positions(const PairRows& pairs, const PairRows& other, int32_t* positions, const PairOptions& options) {
     over_groups(pairs.indptr, pairs.rows, options, [&](int, int64_t row) {
-        int64_t at = other.indptr[row];
-        const int64_t end = other.indptr[row + 1];
-        for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) {
-            while (at < end && other.columns[at] < pairs.columns[i]) ++at;
-            const bool is_there = at < end && other.columns[at] == pairs.columns[i];
-            positions[i] = is_there ? static_cast<int32_t>(at) : -1;
-        }
+        find_row(pairs, other, row, [&](int64_t i, int64_t at) { positions[i] = static_cast<int32_t>(at); });
+    });
+}
+
+void take_values(const PairRows& pairs, const PairRows& other, const double* values_of_other, double* values,
+                 const PairOptions& options) {
+    over_groups(pairs.indptr, pairs.rows, options, [&](int, int64_t row) {
+        find_row(pairs, other, row, [&](int64_t i, int64_t at) {
+            if (at >= 0 && std::isnan(values[i])) values[i] = values_of_other[at];
+        });
     });
 }
 

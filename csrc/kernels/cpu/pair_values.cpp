@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "../pair_set.h"
@@ -18,8 +19,15 @@ struct Place {
     int32_t place;
 };
 
-bool is_better(const Place& a, const Place& b) {
-    return a.value > b.value || (a.value == b.value && a.place < b.place);
+// Inserts into the k best, best first. Places come in increasing order: of equal values the first stays ahead.
+void insert_best(std::vector<Place>& best, size_t k, Place item) {
+    if (best.size() == k) {
+        if (!(item.value > best.back().value)) return;
+        best.pop_back();
+    }
+    const auto worse =
+        std::find_if(best.rbegin(), best.rend(), [&](const Place& other) { return !(item.value > other.value); });
+    best.insert(worse.base(), item);
 }
 
 double largest(const Groups& groups, const double* values, int64_t group) {
@@ -64,33 +72,31 @@ void scale_slice(const PairRows& pairs, const double* values, const double* tail
 
 }  // namespace
 
-void count_best(const Groups& groups, const double* values, int64_t k, double least, int64_t* indptr,
-                const PairOptions& options) {
-    indptr[0] = 0;
-    over_groups(groups.indptr, groups.count, options, [&](int, int64_t group) {
-        int64_t found = 0;
-        for (int64_t i = groups.indptr[group]; i < groups.indptr[group + 1]; ++i) {
-            found += values[groups.place(i)] > least;
-        }
-        indptr[group + 1] = std::min(found, k);
-    });
-    std::partial_sum(indptr, indptr + groups.count + 1, indptr);
-}
-
-void write_best(const Groups& groups, const double* values, double least, const int64_t* indptr, int32_t* places,
-                const PairOptions& options) {
+LooseRows best_places(const Groups& groups, const double* values, int64_t k, double least, const PairOptions& options) {
+    const auto count = static_cast<size_t>(groups.count);
+    LooseRows best{std::vector<int64_t>(count + 1, 0), std::vector<int64_t>(count), {}};
+    int64_t room = 0;
+    for (size_t group = 0; group < count; ++group) {
+        best.begin[group] = room;
+        room += std::min(k, groups.indptr[group + 1] - groups.indptr[group]);
+    }
+    best.numbers.resize(static_cast<size_t>(room));
+    if (k == 0) return best;
     WorkerLocal<std::vector<Place>> scratch(options.n_threads);
     over_groups(groups.indptr, groups.count, options, [&](int worker, int64_t group) {
         std::vector<Place>& found = scratch.of(worker);
         found.clear();
         for (int64_t i = groups.indptr[group]; i < groups.indptr[group + 1]; ++i) {
             const auto place = static_cast<int32_t>(groups.place(i));
-            if (values[place] > least) found.push_back({values[place], place});
+            if (values[place] > least) insert_best(found, static_cast<size_t>(k), {values[place], place});
         }
-        const int64_t kept = indptr[group + 1] - indptr[group];
-        std::partial_sort(found.begin(), found.begin() + kept, found.end(), is_better);
-        for (int64_t i = 0; i < kept; ++i) places[indptr[group] + i] = found[static_cast<size_t>(i)].place;
+        const auto at = static_cast<size_t>(group);
+        int32_t* const out = best.numbers.data() + best.begin[at];
+        std::transform(found.begin(), found.end(), out, [](const Place& item) { return item.place; });
+        best.indptr[at + 1] = static_cast<int64_t>(found.size());
     });
+    std::partial_sum(best.indptr.begin(), best.indptr.end(), best.indptr.begin());
+    return best;
 }
 
 void log_sum_exp(const Groups& groups, const double* values, double* sums, const PairOptions& options) {
@@ -136,13 +142,15 @@ void scale_rows(const PairRows& pairs, const double* values, const double* tails
                 double* row_factors, double* sums, const PairOptions& options) {
     const std::vector<int64_t> bounds = slices_of(pairs);
     const auto slices = static_cast<int64_t>(bounds.size()) - 1;
-    std::fill_n(sums, pairs.num_columns, 0.0);
-    std::vector<double> others(static_cast<size_t>((slices - 1) * pairs.num_columns), 0.0);  // of all but the first
-    const auto sums_of = [&](int64_t slice) { return others.data() + (slice - 1) * pairs.num_columns; };
+    // Of all slices but the first; each sets its own to zero.
+    const std::unique_ptr<double[]> others(new double[static_cast<size_t>((slices - 1) * pairs.num_columns)]);
+    const auto sums_of = [&](int64_t slice) {
+        return slice == 0 ? sums : others.get() + (slice - 1) * pairs.num_columns;
+    };
     parallel_tasks(slices, options.n_threads, [&](int, int64_t slice) {
         const auto i = static_cast<size_t>(slice);
-        scale_slice(pairs, values, tails, column_factors, bounds[i], bounds[i + 1], row_factors,
-                    slice == 0 ? sums : sums_of(slice));
+        std::fill_n(sums_of(slice), pairs.num_columns, 0.0);
+        scale_slice(pairs, values, tails, column_factors, bounds[i], bounds[i + 1], row_factors, sums_of(slice));
     });
     constexpr int64_t kColumns = 1 << 12;
     const int64_t tasks = (pairs.num_columns + kColumns - 1) / kColumns;
