@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from stea_fast._util.array_ops import Array, ops_of
 from stea_fast.refinement.surroundings import Surroundings
@@ -27,7 +27,9 @@ MAX_EDGES_PER_PROPOSAL = 5_000  # that the proposals of one entity may walk
 TOLERATED_CHANGE = 0.3  # as a share of the evidence of an entity's best proposal
 SETTLED_BELIEF = 0.9  # above it in two sweeps, an entity is not walked again
 
-_FIRST: WeakKeyDictionary[Beliefs, tuple[Array, Array]] = WeakKeyDictionary()  # shared by a process's shards
+# What both sides and all shards of a process share.
+_FIRST: WeakKeyDictionary[Beliefs, tuple[Array, Array]] = WeakKeyDictionary()
+_CHANGES: WeakKeyDictionary[RelationAlignment, tuple[ReferenceType[RelationAlignment], Any]] = WeakKeyDictionary()
 
 
 class Proposer:
@@ -107,12 +109,21 @@ class Proposer:
         same, lib = targets == before[0], self.ops.lib
         moved = self.ops.where(same, abs(weights - before[1]), lib.maximum(weights, before[1]))
         shares = self.source.inverse_functionality
-        changes = 0 * shares if aligned is alignment else self.around.relation_changes(aligned, alignment)[self.side]
+        changes = 0 * shares if aligned is alignment else _changes_of(self.around, aligned, alignment)[self.side]
         self.changed += kernels.changes_around(
             self.source, shares, changes, moved, weights, rows=self.rows, n_threads=n_threads
         )
         settled = same & (lib.minimum(weights, before[1]) > SETTLED_BELIEF)
         return (self.changed > TOLERATED_CHANGE * self.strongest) & ~settled[slice(*self.rows)]
+
+
+def _changes_of(around: Surroundings, before: RelationAlignment, now: RelationAlignment) -> tuple[Array, Array]:
+    """How much the relations of both graphs have changed, as `Surroundings.relation_changes` says it."""
+    found = _CHANGES.get(now)
+    if found is None or found[0]() is not before:
+        found = _CHANGES[now] = ref(before), around.relation_changes(before, now)
+    changes: tuple[Array, Array] = found[1]
+    return changes
 
 
 def _first_of(matched: Beliefs) -> tuple[Array, Array]:

@@ -243,19 +243,17 @@ class Shard:
         self.probs = self.ops.where(self.is_seed, 1.0, scaled)
         (begin, best), (_, of_columns) = self.pairs.best(self.probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
         held = Beliefs(begin, self.pairs.columns[best], self.ops.single(self.probs[best]))
-        return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self._certain)
+        self.certain = self.ops.where(self.is_seed, np.inf, self.probs)
+        return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self.certain)
 
     def match(self, largest_of_columns: Array) -> Matched:
         """Its pairs that are the best of both their sides, given the largest value of every column."""
-        before, self.matched = self.matched, self.pairs.mutual_best(self._certain, largest_of_columns)
+        before, self.matched = self.matched, self.pairs.mutual_best(self.certain, largest_of_columns)
+        del self.certain
         now = self.places[self.matched]
         old = int(before[now[now >= 0]].sum())
         rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
         return Matched(rows, columns, probs, old)
-
-    @property
-    def _certain(self) -> Array:
-        return self.ops.where(self.is_seed, np.inf, self.probs)
 
     def _column_pairs(self, positions: Array, *others: Array) -> ColumnPairs:
         rows, columns = self.pairs.rows[positions], self.pairs.columns[positions]

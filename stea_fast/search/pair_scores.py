@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from stea_fast import _backends
-from stea_fast._util.array_ops import ops_of
 from stea_fast._util.arrays import is_torch, like
 from stea_fast._util.threads import thread_count
 from stea_fast.search.embeddings import Embeddings, Scoring
@@ -37,18 +36,10 @@ class PairScorer:
 
     def __call__(self, rows: Array, columns: Array) -> Array:
         """float64 [m]: the scores of m pairs, as an array of the kind of the ids."""
-        out = ops_of(rows).empty(len(rows), 1)[:, 0]
-        step = max(1, BLOCK_BYTES // (8 * self._side1.width))
-        for begin in range(0, len(rows), step):
-            span = slice(begin, begin + step)
-            out[span] = like(out, self._scores(rows[span], columns[span]))
-        return out
-
-    def _scores(self, rows: Array, columns: Array) -> Array:
         side1, side2, ops = self._side1, self._side2, self._side1.ops
         i, j = ops.positions(rows), ops.positions(columns)
-        product = self._products(i, j)
-        return self._scoring.final(similarity(product, side1, side2, self._scoring, i, j), i, j)
+        similar = similarity(self._products(i, j), side1, side2, self._scoring, i, j)
+        return like(rows, self._scoring.final(similar, i, j))
 
     def _products(self, i: Array, j: Array) -> Array:
         """float64 [m]: inner products of single pairs, by the native kernel where it can be had."""
@@ -60,4 +51,9 @@ class PairScorer:
             if found is not None:
                 return found
         exact = ops.single if side1.is_balanced and side2.is_balanced else ops.double
-        return ops.double((exact(side1.array[i]) * exact(side2.array[j])).sum(1))
+        out = ops.empty(len(i), 1)[:, 0]
+        step = max(1, BLOCK_BYTES // (8 * side1.width))  # pairs whose vectors are copied side by side
+        for begin in range(0, len(i), step):
+            span = slice(begin, begin + step)
+            out[span] = ops.double((exact(side1.array[i[span]]) * exact(side2.array[j[span]])).sum(1))
+        return out

@@ -101,11 +101,13 @@ LooseRows best_places(const Groups& groups, const double* values, int64_t k, dou
 
 void log_sum_exp(const Groups& groups, const double* values, double* sums, const PairOptions& options) {
     over_groups(groups.indptr, groups.count, options, [&](int, int64_t group) {
+        constexpr double kNothing = -40.0;  // exp of it is a 25th of the last digit of a sum that is at least 1
         const double most = largest(groups, values, group);
         double sum = 0.0;
         if (most > kMinusInfinity) {
             for (int64_t i = groups.indptr[group]; i < groups.indptr[group + 1]; ++i) {
-                sum += std::exp(values[groups.place(i)] - most);
+                const double below = values[groups.place(i)] - most;
+                if (below > kNothing) sum += std::exp(below);
             }
         }
         sums[group] = sum > 0.0 ? most + std::log(sum) : kMinusInfinity;

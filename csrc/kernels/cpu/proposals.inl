@@ -14,15 +14,6 @@ constexpr double kMargin = 1.0002;
 
 static inline bool is_beaten(double product, double by) { return product > by * kMargin; }
 
-// Inserts into an increasing list of at most `most`.
-static inline int64_t insert_product(RankedPlace* list, int64_t size, int64_t most, RankedPlace item) {
-    if (size == most && item.product >= list[most - 1].product) return size;
-    int64_t at = size < most ? size : most - 1;
-    for (; at > 0 && list[at - 1].product > item.product; --at) list[at] = list[at - 1];
-    list[at] = item;
-    return size < most ? size + 1 : size;
-}
-
 // The place of the i-th contender, or of the i-th touched target while all of these contend.
 static inline int32_t contender(const ProposalScratch& scratch, int64_t i) {
     return scratch.has_contenders ? scratch.contenders.data[i] : static_cast<int32_t>(i + 1);
@@ -32,13 +23,31 @@ static inline int64_t num_contenders(const ProposalScratch& scratch) {
     return scratch.has_contenders ? scratch.num_contenders : scratch.num_touched;
 }
 
-// The best contenders so far, at most `most` of them.
+// Inserts into an increasing list, which has room for one more.
+static inline void insert_product(RankedPlace* list, int64_t size, RankedPlace item) {
+    int64_t at = size;
+    for (; at > 0 && list[at - 1].product > item.product; --at) list[at] = list[at - 1];
+    list[at] = item;
+}
+
+// The best contenders so far, at most `most` > 0 of them. Few get into a list that is full: one comparison each.
 static int64_t rank_contenders(ProposalScratch& scratch, int64_t most) {
     scratch.ranked.reserve(most);
+    RankedPlace* const list = scratch.ranked.data;
+    const Support* const support = scratch.support.data;
+    const int64_t count = num_contenders(scratch);
     int64_t size = 0;
-    for (int64_t i = 0; i < num_contenders(scratch); ++i) {
+    for (; size < most && size < count; ++size) {
+        const int32_t place = contender(scratch, size);
+        insert_product(list, size, {support[place].product, place});
+    }
+    if (size < most) return size;
+    double worst = list[most - 1].product;
+    for (int64_t i = size; i < count; ++i) {
         const int32_t place = contender(scratch, i);
-        size = insert_product(scratch.ranked.data, size, most, {scratch.support.data[place].product, place});
+        if (support[place].product >= worst) continue;
+        insert_product(list, most - 1, {support[place].product, place});
+        worst = list[most - 1].product;
     }
     return size;
 }
