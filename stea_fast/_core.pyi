@@ -224,6 +224,13 @@ def topk_products(
     n_threads: int,
     tier: str,
 ) -> NDArray[np.float64]: ...
+def dense_product(
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    out: NDArray[np.float32],
+    n_threads: int,
+    tier: str,
+) -> None: ...
 def sparse_rows(
     indptr: NDArray[np.int64],
     columns: NDArray[np.int32],

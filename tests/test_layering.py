@@ -99,7 +99,15 @@ def test_tier_code_includes_no_library_container():
     allowed = {"cmath", "cstdint", "emmintrin.h", "immintrin.h", "lanes.h", "tier.h"}
     allowed |= {"neighborhood.inl", "vectors.inl", "blanket.inl", "evidence.inl", "proposal_visits.inl"}
     allowed |= {"proposals.inl", "relation_counts.inl"}
-    allowed |= {"dropout.inl", "negatives.inl", "reflection.inl", "sparse_rows.inl", "topk.inl", "triple_view.inl"}
+    allowed |= {
+        "dense_product.inl",
+        "dropout.inl",
+        "negatives.inl",
+        "reflection.inl",
+        "sparse_rows.inl",
+        "topk.inl",
+        "triple_view.inl",
+    }
     allowed |= {"byte_products.inl", "int8_lanes.inl", "int8_search.inl", "int8_tier.h"}
     for path in (ROOT / "csrc" / "kernels" / "cpu").glob("*.inl"):
         assert set(includes(path)) <= allowed, path

@@ -291,6 +291,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "changes_around": _changes,
     "containment": _containment,
     "cosine_topk": _cosine,
+    "dense_product": encoder_calls.dense_product,
     "dropout": encoder_calls.dropout,
     "evidence": _evidence,
     "hard_negatives": encoder_calls.hard_negatives,

@@ -23,6 +23,17 @@ def _offsets(rng: np.random.Generator, rows: int, size: int) -> np.ndarray:
     return np.concatenate([[0], np.sort(rng.integers(0, size + 1, size=rows - 1)), [size]])
 
 
+def dense_product(rng: np.random.Generator) -> Arguments:
+    """Two small matrices."""
+    rows, depth, columns = (int(size) for size in rng.integers(0, 70, size=3))
+    return {
+        "a": _floats(rng, rows, depth),
+        "b": _floats(rng, depth, columns),
+        "out": _floats(rng, rows, columns),
+        **_run(rng),
+    }
+
+
 def sparse_rows(rng: np.random.Generator) -> Arguments:
     """A small sparse matrix and a dense one."""
     rows, size, height, width = (int(count) for count in rng.integers(1, 40, size=4))

@@ -21,6 +21,20 @@ void expect_inside(const Array<float>& matrix, int64_t start, int64_t count, con
            "the columns of " + name + " must lie within it");
 }
 
+void dense_product(const Array<float>& a, const Array<float>& b, Array<float>& out, int n_threads,
+                   const std::string& tier) {
+    const int64_t depth = columns_of(a, "a");
+    const int64_t columns = columns_of(b, "b");
+    expect(b.shape(0) == depth, "b must have a row for every column of a");
+    expect(columns_of(out, "out") == columns && out.shape(0) == a.shape(0), "out must be [rows of a, columns of b]");
+    const float* const left = data_of(a, "a", a.size());
+    const float* const right = data_of(b, "b", b.size());
+    float* const product = mutable_data_of(out, "out", out.size());
+    run_released(tier, n_threads, [&](const RunOptions& options) {
+        run_dense_product(left, right, product, a.shape(0), depth, columns, options);
+    });
+}
+
 void sparse_rows(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<float>& values,
                  const Array<float>& x, Array<float>& out, int64_t x_start, int64_t out_start, int64_t width,
                  int n_threads, const std::string& tier) {
@@ -268,6 +282,8 @@ struct type_caster<stea::ReflectionArrays>
 namespace stea {
 
 void add_encoder_functions(py::module_& m) {
+    m.def("dense_product", &dense_product, py::arg("a").noconvert(), py::arg("b").noconvert(),
+          py::arg("out").noconvert(), py::arg("n_threads"), py::arg("tier"));
     m.def("sparse_rows", &sparse_rows, py::arg("indptr").noconvert(), py::arg("columns").noconvert(),
           py::arg("values").noconvert(), py::arg("x").noconvert(), py::arg("out").noconvert(), py::arg("x_start"),
           py::arg("out_start"), py::arg("width"), py::arg("n_threads"), py::arg("tier"));

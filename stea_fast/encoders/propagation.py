@@ -23,7 +23,7 @@ from stea_fast._util.devices import usable_device
 from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
-from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView
+from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView, dense_product
 from stea_fast.types import Array
 
 HOPS = 2
@@ -108,7 +108,7 @@ def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int, ex
     rng = np.random.default_rng(seed)
     anchors = _projection(rng, len(seeds), dim)
     hops = _Hops.of(kg, seeds, anchors)
-    strengths = hops.relations @ _projection(rng, hops.relations.shape[1], relation_dim)
+    strengths = dense_product(hops.relations, _projection(rng, hops.relations.shape[1], relation_dim))
     view = TripleView(*_edges(kg), kg.num_entities)
     out = np.empty((kg.num_entities, relation_dim * FEATURES), dtype=np.float32)
     squares = np.zeros(kg.num_entities)
@@ -192,8 +192,8 @@ class _Hops(NamedTuple):
         stacked = np.empty((self.whole.matrix.shape[1], width), dtype=np.float32)
         by_level = projection.reshape(HOPS + 1, anchors.shape[1], width)
         for level in range(HOPS):
-            np.matmul(anchors, by_level[level], out=stacked[level * m : (level + 1) * m])
-        self.first.fill(stacked[HOPS * m :], anchors @ by_level[HOPS])
+            dense_product(anchors, by_level[level], stacked[level * m : (level + 1) * m])
+        self.first.fill(stacked[HOPS * m :], dense_product(anchors, by_level[HOPS]))
         return self.whole @ stacked
 
 

@@ -19,7 +19,7 @@ from stea_fast.encoders._graph import JointGraph  # noqa: E402
 from stea_fast.encoders._reflection import ALL_ROWS, Reflection  # noqa: E402
 from stea_fast.encoders.kernels import by_numba  # noqa: E402
 from stea_fast.encoders.kernels.layers import Layer, LayerGradient  # noqa: E402
-from stea_fast.encoders.kernels.propagated import TripleView  # noqa: E402
+from stea_fast.encoders.kernels.propagated import TripleView, dense_product  # noqa: E402
 
 native = pytest.importorskip("stea_fast.encoders.kernels.native", reason="the native module is not built")
 
@@ -56,6 +56,33 @@ def test_sparse_rows_are_the_product(way, seed):
     indptr = np.concatenate([[0], np.cumsum((matrix != 0).sum(1))])
     way.sparse_rows((indptr, np.nonzero(matrix)[1].astype(np.int32), matrix[matrix != 0]), x, out, 0, 0, width)
     assert close(out, matrix @ x, 1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_a_dense_product_has_the_same_bits_on_every_tier_and_with_any_number_of_threads(seed):
+    rng = np.random.default_rng(seed)
+    rows, depth, columns = (int(size) for size in rng.integers(0, 130, size=3))
+    a, b = rng.standard_normal((rows, depth), dtype=np.float32), rng.standard_normal((depth, columns), dtype=np.float32)
+    found = set()
+    for tier in native._core.tiers():
+        for threads in (1, 3):
+            out = np.full((rows, columns), np.nan, dtype=np.float32)
+            native._core.dense_product(a, b, out, threads, tier)
+            found.add(out.tobytes())
+    assert len(found) == 1
+    assert close(out, a @ b, 1e-5)
+
+
+@pytest.mark.parametrize("backend", ["native", "numba"])
+def test_a_dense_product_is_written_where_it_is_wanted(backend, monkeypatch):
+    monkeypatch.setenv("STEA_BACKEND", backend)
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((7, 90), dtype=np.float32), rng.standard_normal((90, 20), dtype=np.float32)
+    whole = np.zeros((20, 20), dtype=np.float32)
+    dense_product(a[:, ::2], b[::2], whole[5:12])
+    assert close(whole[5:12], a[:, ::2] @ b[::2], 1e-5) and not whole[:5].any() and not whole[12:].any()
+    assert close(dense_product(a, b), a @ b, 1e-5)
 
 
 def layer_edges(rng, relations, num_triples=150):

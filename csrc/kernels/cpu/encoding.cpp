@@ -73,7 +73,34 @@ void sum_attention(const ReflectionBackward& args, const RunOptions& options) {
     }
 }
 
+// b as the kernel reads it: its columns in panels, each contiguous.
+std::vector<float> panels_of(const float* b, int64_t depth, int64_t columns) {
+    const int64_t count = (columns + kPanelWidth - 1) / kPanelWidth;
+    std::vector<float> panels(static_cast<size_t>(count * depth * kPanelWidth));
+    for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t column = 0; column < columns; ++column) {
+            const int64_t panel = column / kPanelWidth;
+            panels[static_cast<size_t>((panel * depth + k) * kPanelWidth + column % kPanelWidth)] =
+                b[k * columns + column];
+        }
+    }
+    return panels;
+}
+
 }  // namespace
+
+void run_dense_product(const float* a, const float* b, float* out, int64_t rows, int64_t depth, int64_t columns,
+                       const RunOptions& options) {
+    constexpr int64_t kRows = 48;  // of one task
+    const std::vector<float> panels = panels_of(b, depth, columns);
+    const DenseProduct args{a, panels.data(), out, rows, depth, columns};
+    parallel_tasks((rows + kRows - 1) / kRows, options.n_threads,
+                   [&](int, int64_t task) {
+                       const FlushedDenormals flushed;
+                       options.tier.dense_product_rows(args, task * kRows, std::min((task + 1) * kRows, rows));
+                   },
+                   options.poll);
+}
 
 void run_sparse_rows(const SparseRows& args, const RunOptions& options) {
     over_rows(args.indptr, args.num_rows, options, [&](int64_t row) { options.tier.sparse_row(args, row); });

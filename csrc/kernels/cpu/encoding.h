@@ -7,6 +7,9 @@
 
 namespace stea {
 
+// out [rows, columns] = a [rows, depth] * b [depth, columns]
+void run_dense_product(const float* a, const float* b, float* out, int64_t rows, int64_t depth, int64_t columns,
+                       const RunOptions& options);
 void run_sparse_rows(const SparseRows& args, const RunOptions& options);
 void run_triple_view(const TripleView& args, const RunOptions& options);
 void run_dropout(const Dropout& args, const RunOptions& options);

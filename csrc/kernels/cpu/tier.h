@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../blanket.h"
+#include "../dense_product.h"
 #include "../dropout.h"
 #include "../evidence.h"
 #include "../negatives.h"
@@ -30,6 +31,7 @@ struct Tier {
                                  int64_t k, bool distance, double* out);
     void (*exact_products_double)(const double* query, const double* keys, int64_t width, const int32_t* indices,
                                   int64_t k, bool distance, double* out);
+    void (*dense_product_rows)(const DenseProduct&, int64_t begin, int64_t end);
     void (*sparse_row)(const SparseRows&, int64_t row);
     void (*triple_view_row)(const TripleView&, int64_t row);
     void (*dropout_row)(const Dropout&, int64_t row);

@@ -19,6 +19,7 @@ namespace {
 #include "vectors.inl"
 // The kernels of the tier: each stands on the helpers above, and none on another.
 #include "blanket.inl"
+#include "dense_product.inl"
 #include "dropout.inl"
 #include "evidence.inl"
 #include "negatives.inl"
@@ -44,6 +45,7 @@ const Tier tier = {STEA_NAME(STEA_TIER),
                    add_exponentials,
                    exact_products_float,
                    exact_products_double,
+                   dense_product_rows,
                    sparse_row,
                    triple_view_row,
                    dropout_row,

@@ -1,4 +1,4 @@
-"""The sparse products of propagation: native where it can be used, otherwise by SciPy. No torch."""
+"""The products of propagation: native where they can be used, otherwise by NumPy and SciPy. No torch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from stea_fast._util.threads import thread_count
 from stea_fast.encoders import kernels
 
 FEATURES = 16  # random features of one relation dimension
+
+
+def dense_product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """a times b: float32 [m, n] from [m, d] and [d, n], into `out` where it is given.
+
+    The native kernel gives the same bits with any number of threads and on any processor; NumPy's product does not.
+    """
+    out = np.empty((len(a), b.shape[1]), dtype=np.float32) if out is None else out
+    if not kernels.native_is_used():
+        return np.matmul(a, b, out=out)
+    from stea_fast import _core
+    from stea_fast._backends.native import tier
+
+    _core.dense_product(np.ascontiguousarray(a), np.ascontiguousarray(b), out, thread_count(None), tier())
+    return out
 
 
 class SparseRows:
