@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
+from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
 from stea_fast._executors.spread import spread
 from stea_fast._util import validate
@@ -23,7 +24,7 @@ from stea_fast._util.devices import usable_device
 from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
-from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView, dense_product
+from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView
 from stea_fast.types import Array
 
 HOPS = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stea_fast._backends.dense import dense_product
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.exact import similarity
 
@@ -33,7 +34,7 @@ def sampled_sums(
         listed = scores[rows]
         present = listed > -np.inf
         least = np.where(present, listed, np.inf).min(axis=1)
-        product = queries.array[rows].astype(np.float32) @ right.T
+        product = dense_product(queries.array[rows].astype(np.float32), right.T)
         plain = similarity(product.astype(np.float64), queries, keys, scoring, rows[:, None], columns)
         drawn = scoring.final(plain, rows[:, None], columns)
         outside = drawn < least[:, None]

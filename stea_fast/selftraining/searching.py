@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
 from stea_fast._util.arrays import like, to_numpy
 from stea_fast._util.progress import Progress
@@ -93,5 +94,5 @@ def _projected(embedding: Array, directions: np.ndarray) -> np.ndarray:
     out = np.empty((len(values), directions.shape[1]), dtype=np.float32)
     for begin in range(0, len(values), ROWS_AT_ONCE):
         span = slice(begin, begin + ROWS_AT_ONCE)
-        out[span] = values[span].astype(np.float32) @ directions
+        dense_product(values[span].astype(np.float32), directions, out[span])
     return out

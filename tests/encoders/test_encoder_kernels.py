@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import stea_fast as sf  # noqa: E402
+from stea_fast._backends.dense import dense_product  # noqa: E402
 from stea_fast.encoders import _negatives, kernels  # noqa: E402
 from stea_fast.encoders._graph import JointGraph  # noqa: E402
 from stea_fast.encoders._reflection import ALL_ROWS, Reflection  # noqa: E402
 from stea_fast.encoders.kernels import by_numba  # noqa: E402
 from stea_fast.encoders.kernels.layers import Layer, LayerGradient  # noqa: E402
-from stea_fast.encoders.kernels.propagated import TripleView, dense_product  # noqa: E402
+from stea_fast.encoders.kernels.propagated import TripleView  # noqa: E402
 
 native = pytest.importorskip("stea_fast.encoders.kernels.native", reason="the native module is not built")
 

@@ -6,18 +6,9 @@
 from __future__ import annotations
 
 import importlib
-import os
 from types import ModuleType
 
-from stea_fast import _backends
-
-
-def native_is_used() -> bool:
-    """Whether the native kernels are: they are asked for by `STEA_BACKEND`, or can run and Numba's are not."""
-    name = os.environ.get("STEA_BACKEND", "auto")
-    if name == "native":
-        return _backends.resolve("native") is not None  # or an error that says why not
-    return name != "numba" and _backends.status("native").usable
+from stea_fast._backends.dense import native_is_used
 
 
 def chosen() -> ModuleType:

@@ -1,29 +1,14 @@
-"""The products of propagation: native where they can be used, otherwise by NumPy and SciPy. No torch."""
+"""The sparse products of propagation: native where it can be used, otherwise by SciPy. No torch."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from stea_fast._backends.dense import native_is_used
 from stea_fast._util.threads import thread_count
-from stea_fast.encoders import kernels
 
 FEATURES = 16  # random features of one relation dimension
-
-
-def dense_product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """a times b: float32 [m, n] from [m, d] and [d, n], into `out` where it is given.
-
-    The native kernel gives the same bits with any number of threads and on any processor; NumPy's product does not.
-    """
-    out = np.empty((len(a), b.shape[1]), dtype=np.float32) if out is None else out
-    if not kernels.native_is_used():
-        return np.matmul(a, b, out=out)
-    from stea_fast import _core
-    from stea_fast._backends.native import tier
-
-    _core.dense_product(np.ascontiguousarray(a), np.ascontiguousarray(b), out, thread_count(None), tier())
-    return out
 
 
 class SparseRows:
@@ -41,7 +26,7 @@ class SparseRows:
 
     def fill(self, out: np.ndarray, x: np.ndarray) -> None:
         """Write the product with x into `out`."""
-        if not kernels.native_is_used():
+        if not native_is_used():
             out[:] = self.matrix @ x
             return
         from stea_fast import _core
@@ -67,7 +52,7 @@ class TripleView:
             x: float32 [n, 16 · dimensions].
             squares: float64 [n]; the squares of what is written are added to it.
         """
-        if not kernels.native_is_used():
+        if not native_is_used():
             self._by_scipy(out, start, strengths, x, squares)
             return
         from stea_fast import _core

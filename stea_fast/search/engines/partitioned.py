@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
 from stea_fast._executors.spread import spread
 from stea_fast._util.threads import thread_count
@@ -113,7 +114,7 @@ class Cells:
             return np.zeros((1, self.sides[0].width), dtype=np.float32)
         centroids = sample[rng.permutation(len(sample))[:count]]
         for _ in range(ITERATIONS):
-            nearest = (sample @ centroids.T).argmax(axis=1)
+            nearest = dense_product(sample, centroids.T).argmax(axis=1)
             order = np.argsort(nearest, kind="stable")
             present, begins = np.unique(nearest[order], return_index=True)
             sums = np.add.reduceat(sample[order], begins, axis=0)
@@ -140,7 +141,7 @@ def _by_cell(side: Embeddings, centroids: np.ndarray) -> list[np.ndarray]:
     cells = np.empty((len(rows), several), dtype=np.int32)
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         span = slice(begin, begin + ROWS_AT_ONCE)
-        near = _units(side, rows[span]) @ centroids.T
+        near = dense_product(_units(side, rows[span]), centroids.T)
         cells[span] = np.argpartition(-near, several - 1, axis=1)[:, :several]
     order = np.argsort(cells.ravel(), kind="stable")
     bounds = np.searchsorted(cells.ravel()[order], np.arange(count + 1))
