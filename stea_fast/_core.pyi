@@ -190,6 +190,17 @@ def pair_scaled(
     column_factors: NDArray[np.float64],
     n_threads: int,
 ) -> NDArray[np.float64]: ...
+def pair_totals(
+    evidence: NDArray[np.float32],
+    witnesses: NDArray[np.int32],
+    logits: NDArray[np.float64],
+    weight: float,
+    lone: float,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
+def pair_damped(
+    values: NDArray[np.float64], earlier: NDArray[np.float64], places: NDArray[np.int32], share: float, n_threads: int
+) -> NDArray[np.float64]: ...
 def topk_merge(
     block: _Block,
     first_row: int,

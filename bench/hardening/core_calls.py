@@ -298,6 +298,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "int8_tiers": lambda rng: {"fast_only": rng.random() < 0.5},
     "evidence_of_pairs": _evidence_of_pairs,
     "pair_best": lambda rng: {**pair_set_calls.pair_groups(rng), "k": 3, "least": 0.1},
+    "pair_damped": pair_set_calls.pair_damped,
     "pair_known_values": pair_set_calls.pair_known_values,
     "pair_largest": pair_set_calls.pair_groups,
     "pair_log_sums": pair_set_calls.pair_groups,
@@ -307,6 +308,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "pair_products": _pair_products,
     "pair_scale_rows": lambda rng: pair_set_calls.pair_values(rng, ("tails", "column_factors")),
     "pair_scaled": lambda rng: pair_set_calls.pair_values(rng, ("row_factors", "column_factors")),
+    "pair_totals": pair_set_calls.pair_totals,
     "pair_transpose": lambda rng: dict(
         zip(("indptr", "columns", "num_columns"), pair_set_calls.pair_transpose(rng), strict=True)
     ),

@@ -57,3 +57,17 @@ def pair_known_values(rng: np.random.Generator) -> Arguments:
 def pair_mutual_best(rng: np.random.Generator) -> Arguments:
     pairs, shape, order = pair_set(rng)
     return {**pairs, "values": rng.random(len(order)), "largest_of_columns": rng.random(shape[1]), "n_threads": 2}
+
+
+def pair_totals(rng: np.random.Generator) -> Arguments:
+    size = int(rng.integers(0, 40))
+    evidence, witnesses = rng.random(size, dtype=np.float32), rng.integers(0, 3, size=size).astype(np.int32)
+    weights = {"weight": 7.0, "lone": 0.3, "n_threads": 2}
+    return {"evidence": evidence, "witnesses": witnesses, "logits": rng.random(size), **weights}
+
+
+def pair_damped(rng: np.random.Generator) -> Arguments:
+    size, earlier = (int(count) for count in rng.integers(0, 40, size=2))
+    places = rng.integers(-1, earlier, size=size).astype(np.int32)
+    values = {"values": rng.random(size), "earlier": rng.random(earlier)}
+    return {**values, "places": places, "share": 0.3, "n_threads": 2}

@@ -213,6 +213,34 @@ Array<double> pair_scaled(const Array<int64_t>& indptr, const Array<int32_t>& co
     return scaled;
 }
 
+Array<double> pair_totals(const Array<float>& evidence, const Array<int32_t>& witnesses, const Array<double>& logits,
+                          double weight, double lone, int n_threads) {
+    const int64_t count = evidence.size();
+    const float* given = data_of(evidence, "evidence", count);
+    const int32_t* counted = data_of(witnesses, "witnesses", count);
+    const double* of_encoder = data_of(logits, "logits", count);
+    Array<double> totals(count);
+    double* const out = totals.mutable_data();
+    run(n_threads, [&](const PairOptions& options) {
+        weigh_pairs(given, counted, of_encoder, count, {weight, lone}, out, options);
+    });
+    return totals;
+}
+
+Array<double> pair_damped(const Array<double>& values, const Array<double>& earlier, const Array<int32_t>& places,
+                          double share, int n_threads) {
+    const int64_t count = values.size();
+    check_size(earlier.size());
+    const double* given = data_of(values, "values", count);
+    const double* old = data_of(earlier, "earlier", earlier.size());
+    const int32_t* where = data_of(places, "places", count);
+    expect(all_below(where, count, earlier.size()), "places must be below " + std::to_string(earlier.size()));
+    Array<double> damped(count);
+    double* const out = damped.mutable_data();
+    run(n_threads, [&](const PairOptions& options) { damp_pairs(given, count, old, where, share, out, options); });
+    return damped;
+}
+
 template <typename Number>
 Array<double> pair_products_of(const Array<Number>& queries, const Array<Number>& keys, const Array<int32_t>& rows,
                                const Array<int32_t>& columns, int n_threads, const std::string& tier) {
@@ -256,6 +284,10 @@ void add_pair_set_functions(py::module_& m) {
     m.def("pair_scale_rows", &pair_scale_rows, indptr, columns, values, array("tails"), array("column_factors"),
           py::arg("n_threads"));
     m.def("pair_scaled", &pair_scaled, indptr, columns, values, array("row_factors"), array("column_factors"),
+          py::arg("n_threads"));
+    m.def("pair_totals", &pair_totals, array("evidence"), array("witnesses"), array("logits"), py::arg("weight"),
+          py::arg("lone"), py::arg("n_threads"));
+    m.def("pair_damped", &pair_damped, values, array("earlier"), array("places"), py::arg("share"),
           py::arg("n_threads"));
     m.def("pair_products", &pair_products_of<float>, array("queries"), array("keys"), array("rows"), columns,
           py::arg("n_threads"), py::arg("tier"));

@@ -106,4 +106,18 @@ void scale_rows(const PairRows& pairs, const double* values, const double* tails
 void scale_pairs(const PairRows& pairs, const double* values, const double* row_factors, const double* column_factors,
                  double* scaled, const PairOptions& options);
 
+// What the encoder and the evidence say together of pair i: logits[i] + weight evidence[i], of which `lone` is left
+// where there is a single witness. Out [count].
+struct EvidenceWeights {
+    double weight;
+    double lone;
+};
+void weigh_pairs(const float* evidence, const int32_t* witnesses, const double* logits, int64_t count,
+                 EvidenceWeights weights, double* totals, const PairOptions& options);
+
+// Between what pair i has and what it had before, which is earlier[places[i]], or 0 where that place is -1: the latter
+// has the given share. Out [count].
+void damp_pairs(const double* values, int64_t count, const double* earlier, const int32_t* places, double share,
+                double* damped, const PairOptions& options);
+
 }  // namespace stea

@@ -84,3 +84,17 @@ def scaled(
 ) -> np.ndarray:  # fmt: skip
     """The values times the factors of their rows and columns."""
     return _core.pair_scaled(indptr, columns, values, row_factors, column_factors, n_threads)
+
+
+def totals(
+    evidence: np.ndarray, witnesses: np.ndarray, logits: np.ndarray, *, weight: float, lone: float, n_threads: int = 1
+) -> np.ndarray:
+    """float64 [pairs]: logits + weight · evidence, the latter times `lone` where there is a single witness."""
+    return _core.pair_totals(evidence, witnesses, logits, weight, lone, n_threads)
+
+
+def damped(
+    values: np.ndarray, earlier: np.ndarray, places: np.ndarray, *, share: float, n_threads: int = 1
+) -> np.ndarray:
+    """float64 [pairs]: the values, with this share of the earlier ones at these places; of 0 where that is -1."""
+    return _core.pair_damped(values, earlier, places, share, n_threads)

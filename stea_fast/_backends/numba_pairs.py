@@ -8,7 +8,9 @@ from math import exp, inf, log
 import numpy as np
 
 from stea_fast._backends.numba_rows import kernel
-from stea_fast._backends.reference_pairs import LEAST_VALUE, ValuedPairs
+from stea_fast._backends.reference_pairs import LEAST_VALUE, ValuedPairs, damped, totals
+
+__all__ = ["damped", "totals"]  # a pass over arrays is a kernel already
 
 
 def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tuple[np.ndarray, np.ndarray]:

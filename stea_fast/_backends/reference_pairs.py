@@ -146,3 +146,19 @@ def scaled(
     """float64 [pairs]: a(i)·v(i, j)·b(j), within [LEAST_VALUE, 1]."""
     values = np.maximum(values, LEAST_VALUE)
     return np.clip(values * row_factors[rows_of(indptr)] * column_factors[columns], LEAST_VALUE, 1.0)
+
+
+def totals(
+    evidence: np.ndarray, witnesses: np.ndarray, logits: np.ndarray, *, weight: float, lone: float, n_threads: int = 1
+) -> np.ndarray:
+    """float64 [pairs]: logits + weight · evidence, the latter times `lone` where there is a single witness."""
+    weighted = evidence.astype(np.float64) * weight
+    return np.where(witnesses == 1, weighted * lone, weighted) + logits
+
+
+def damped(
+    values: np.ndarray, earlier: np.ndarray, places: np.ndarray, *, share: float, n_threads: int = 1
+) -> np.ndarray:
+    """float64 [pairs]: the values, with this share of the earlier ones at these places; of 0 where that is -1."""
+    old = np.append(earlier, 0.0)[places]  # the last is for what was not there
+    return (1.0 - share) * values + share * old

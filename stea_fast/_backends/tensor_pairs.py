@@ -130,6 +130,20 @@ def scaled(
     return (values * row_factors[rows_of(indptr)] * column_factors[columns.long()]).clamp(LEAST_VALUE, 1.0)
 
 
+def totals(
+    evidence: Tensor, witnesses: Tensor, logits: Tensor, *, weight: float, lone: float, n_threads: int = 1
+) -> Tensor:
+    """float64 [pairs]: logits + weight · evidence, the latter times `lone` where there is a single witness."""
+    weighted = evidence.double() * weight
+    return torch.where(witnesses == 1, weighted * lone, weighted) + logits
+
+
+def damped(values: Tensor, earlier: Tensor, places: Tensor, *, share: float, n_threads: int = 1) -> Tensor:
+    """float64 [pairs]: the values, with this share of the earlier ones at these places; of 0 where that is -1."""
+    old = torch.cat([earlier, earlier.new_zeros(1)])[places.long()]
+    return (1.0 - share) * values + share * old
+
+
 def rows_of(indptr: Tensor) -> Tensor:
     """int64: the row of every place."""
     return torch.repeat_interleave(torch.arange(len(indptr) - 1, device=indptr.device), torch.diff(indptr))

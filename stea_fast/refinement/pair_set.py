@@ -78,6 +78,18 @@ class PairSet:
         """float64 [m]: values ≥ 0 times the factors of their rows and columns, at most 1."""
         return self.kernels.scaled(self.indptr, self.columns, values, of_rows, of_columns, n_threads=self.n_threads)
 
+    def totals(self, evidence: Array, witnesses: Array, logits: Array, weight: float, lone: float) -> Array:
+        """float64 [m]: logits and weighted evidence together; a share of the latter where there is a single witness."""
+        return self.kernels.totals(evidence, witnesses, logits, weight=weight, lone=lone, n_threads=self.n_threads)
+
+    def damped(self, values: Array, earlier: Array, places: Array, share: float) -> Array:
+        """float64 [m]: the values, with a share of those of another set, in which the pairs have these places."""
+        return self.kernels.damped(values, earlier, places, share=share, n_threads=self.n_threads)
+
+    def places_of_rows(self, rows: Array) -> Array:
+        """int64: the positions of all pairs of increasing rows."""
+        return concatenated_runs(self.indptr[rows], self.counts[rows])
+
     def largest_of_columns(self, values: Array) -> Array:
         """float64 [n2]: the largest value of every column; -inf for one without pairs."""
         return self.kernels.largest(*self.by_column, values, n_threads=self.n_threads)

@@ -160,7 +160,7 @@ class Shard:
         self.before = self.pairs
         self.matched = ~self.ops.all_true(len(self.pairs))
         self.evidence = self.ops.full(len(self.pairs), 0.0, "float32")
-        return self._weighed(self.ops.full(len(self.pairs), 0.0))
+        return self._weighed(self.logits)
 
     def count(self, soft1: Beliefs, soft2: Beliefs) -> tuple[Any, Any]:
         """The relation counts of its rows and of its targets."""
@@ -200,13 +200,10 @@ class Shard:
             *self.around.graphs, self.pairs.indptr, self.pairs.columns, soft1, self._strengths(alignment),
             rows=self.rows, n_threads=self.n_threads, witnesses=self.method.witnesses,
         )  # fmt: skip
-        total = self.ops.double(self.evidence) * self.method.evidence_weight
-        if self.method.lone_witness != 1.0:
-            total[witnesses == 1] *= self.method.lone_witness
-        return self._weighed(total)
+        weights = self.method.evidence_weight, self.method.lone_witness
+        return self._weighed(self.pairs.totals(self.evidence, witnesses, self.logits, *weights))
 
     def _weighed(self, total: Array) -> tuple[Array, Array]:
-        total += self.logits
         self.total = total
         (rows, columns), (listed_rows, listed) = self.pairs.log_sums(total), self.pairs.log_sums(self.logits)
         log_all = self.task.prior.log_partition[0]
@@ -216,11 +213,10 @@ class Shard:
 
     def judge(self, column_wholes: Array) -> None:
         """Compute the probabilities, given the logarithms of all that a column has."""
-        probs = self.pairs.joint_probabilities(self.total, (self.row_wholes, column_wholes))
+        self.unscaled = self.pairs.joint_probabilities(self.total, (self.row_wholes, column_wholes))
         del self.total
-        self.probs = self.ops.where(self.is_seed, 1.0, probs)
-        self.support = self.ops.single(self.probs)
-        self.unscaled = probs
+        self.support = self.ops.single(self.unscaled)
+        self.support[self.of_seeds] = 1.0
         self.row_factors = self.ops.full(len(self.pairs.indptr) - 1, 1.0)
 
     def scale(self, column_factors: Array) -> Array:
@@ -237,22 +233,23 @@ class Shard:
         del self.unscaled
         self.places = self.pairs.positions_in(self.before)
         if damping:  # what two rivals hold in turn does not swing
-            # The last is for pairs that were not there.
-            old = self.ops.chain([self.old_probs, self.ops.full(1, 0.0)])[self.places]
-            scaled = (1.0 - damping) * scaled + damping * old
-        self.probs = self.ops.where(self.is_seed, 1.0, scaled)
+            scaled = self.pairs.damped(scaled, self.old_probs, self.places, damping)
+        scaled[self.of_seeds] = 1.0
+        self.probs = scaled
         (begin, best), (_, of_columns) = self.pairs.best(self.probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
         held = Beliefs(begin, self.pairs.columns[best], self.ops.single(self.probs[best]))
-        self.certain = self.ops.where(self.is_seed, np.inf, self.probs)
-        return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self.certain)
+        return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self.probs)
 
     def match(self, largest_of_columns: Array) -> Matched:
-        """Its pairs that are the best of both their sides, given the largest value of every column."""
-        before, self.matched = self.matched, self.pairs.mutual_best(self.certain, largest_of_columns)
-        del self.certain
-        now = self.places[self.matched]
+        """Its pairs that are the best of both their sides, given the largest value of every column.
+
+        Seeds are among them: a seed's row and its column hold nothing but seeds.
+        """
+        before, self.matched = self.matched, self.pairs.mutual_best(self.probs, largest_of_columns)
+        matched = self.ops.nonzero(self.matched)
+        now = self.places[matched]
         old = int(before[now[now >= 0]].sum())
-        rows, columns, probs = (part[self.matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
+        rows, columns, probs = (part[matched] for part in (self.pairs.rows, self.pairs.columns, self.probs))
         return Matched(rows, columns, probs, old)
 
     def _column_pairs(self, positions: Array, *others: Array) -> ColumnPairs:
@@ -292,7 +289,7 @@ class Shard:
 
     def _use(self, pairs: PairSet) -> None:
         self.pairs = pairs
-        self.is_seed = self.ops.repeat(~self.open_rows, pairs.counts)  # a seed's row holds nothing else
+        self.of_seeds = pairs.places_of_rows(self.ops.nonzero(~self.open_rows))  # a seed's row holds nothing else
         self.logits = self.task.prior.beta * pairs.scores
 
     def _strengths(self, alignment: RelationAlignment) -> Any:

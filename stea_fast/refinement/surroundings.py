@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from stea_fast._util.sparse import reduce_groups
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
 from stea_fast.refinement.start import with_affinity
@@ -97,10 +98,12 @@ def _part(alignment: RelationAlignment, parts: list[slice]) -> RelationAlignment
 def relation_changes(before: RelationAlignment, now: RelationAlignment) -> tuple[np.ndarray, np.ndarray]:
     """float32 [2R1] and [2R2]: the largest change of a probability in which a relation has part."""
     forward, backward = abs(now.sub12 - before.sub12), abs(now.sub21 - before.sub21)
-    return _larger((forward, 1), (backward, 0)), _larger((forward, 0), (backward, 1))
+    (rows, columns), (other_columns, other_rows) = _largest(forward), _largest(backward)
+    return np.maximum(rows, other_rows), np.maximum(columns, other_columns)
 
 
-def _larger(*sides: tuple[csr_array, int]) -> np.ndarray:
-    """The larger of what two matrices have at most along an axis of each."""
-    first, second = (matrix.max(axis=axis).toarray().ravel() for matrix, axis in sides)
-    return np.maximum(first, second)
+def _largest(matrix: csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """The largest number of every row and of every column; none is negative, and what is not stored is 0."""
+    of_columns = np.zeros(matrix.shape[1], dtype=matrix.dtype)
+    np.maximum.at(of_columns, matrix.indices, matrix.data)
+    return reduce_groups(np.maximum, matrix.data, matrix.indptr, 0.0), of_columns

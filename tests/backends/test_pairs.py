@@ -20,6 +20,8 @@ EXACT = (
     "best",
     "largest",
     "mutual_best",
+    "totals",
+    "damped",
 )  # the others add up floats
 
 
@@ -53,6 +55,11 @@ def random_case(rng, shape, count, k=2):
         "mutual_best": ((*pairs, values, rng.integers(-4, 5, size=shape[1]) * 1.0), {}),
         "scale_rows": ((*pairs, probs, tails[0], sums[1]), {}),
         "scaled": ((*pairs, probs, *sums), {}),
+        "totals": (
+            (rng.random(size, dtype=np.float32), rng.integers(0, 3, size=size).astype(np.int32), 1.0 * values),
+            {"weight": 7.0, "lone": 0.3},
+        ),
+        "damped": ((probs, rng.random(5), rng.integers(-1, 5, size=size).astype(np.int32)), {"share": 0.3}),
     }
 
 

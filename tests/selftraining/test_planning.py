@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import stea_fast as sf
@@ -21,6 +22,14 @@ def test_every_preset_has_a_plan_that_prints_its_stages(pair):
         plan = sf.SelfTraining(pair, preset=name, encoder="propagation" if name == "full" else None).plan()
         assert len(plan.stages) == stages and plan.seconds > 0 and 0 < plan.gigabytes < plan.memory_limit
         assert all(stage.name in str(plan) for stage in plan.stages) and "estimated in all" in str(plan)
+
+
+def test_fast_has_fewer_dimensions_for_graphs_much_larger_than_dbp15k():
+    for sizes, expected in (((19_814, 19_993), 1024), ((146_179, 186_018), 512)):
+        graphs = [sf.KG([[0, 0, 1]], num_entities=size) for size in sizes]
+        seed = np.array([[0, 0]])
+        plan = sf.SelfTraining(sf.Pair(*graphs, seed, seed, seed[:0], seed[:0]), preset="fast").plan()
+        assert f"embeddings of {expected} dimensions" in str(plan)
 
 
 def test_larger_graphs_take_longer_and_more_memory(pair):

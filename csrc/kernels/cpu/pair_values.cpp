@@ -19,16 +19,37 @@ struct Place {
     int32_t place;
 };
 
-// Inserts into the k best, best first. Places come in increasing order: of equal values the first stays ahead.
-void insert_best(std::vector<Place>& best, size_t k, Place item) {
-    if (best.size() == k) {
-        if (!(item.value > best.back().value)) return;
-        best.pop_back();
+// The k > 0 best of what is offered, best first. Places come in increasing order: of equal values the first stays
+// ahead.
+class Best {
+  public:
+    void restart(size_t k, double least) {
+        if (list_.size() < k) list_.resize(k);
+        k_ = k;
+        size_ = 0;
+        bound_ = least;
     }
-    const auto worse =
-        std::find_if(best.rbegin(), best.rend(), [&](const Place& other) { return !(item.value > other.value); });
-    best.insert(worse.base(), item);
-}
+
+    void offer(double value, int32_t place) {
+        if (!(value > bound_)) return;
+        size_t at = size_ < k_ ? size_++ : k_ - 1;
+        for (; at > 0 && value > list_[at - 1].value; --at) list_[at] = list_[at - 1];
+        list_[at] = {value, place};
+        if (size_ == k_) bound_ = list_[k_ - 1].value;
+    }
+
+    int64_t write(int32_t* places) const {
+        std::transform(list_.begin(), list_.begin() + static_cast<std::ptrdiff_t>(size_), places,
+                       [](const Place& item) { return item.place; });
+        return static_cast<int64_t>(size_);
+    }
+
+  private:
+    std::vector<Place> list_;
+    size_t k_ = 0;
+    size_t size_ = 0;
+    double bound_ = 0.0;  // what is not above it does not get in
+};
 
 double largest(const Groups& groups, const double* values, int64_t group) {
     double most = kMinusInfinity;
@@ -52,6 +73,15 @@ std::vector<int64_t> slices_of(const PairRows& pairs) {
     }
     bounds.push_back(pairs.rows);
     return bounds;
+}
+
+// Calls task(begin, end) for all of `count` numbers, some of them at a time.
+template <typename Task>
+void over_numbers(int64_t count, const PairOptions& options, Task&& task) {
+    constexpr int64_t kAtOnce = 1 << 14;
+    parallel_tasks((count + kAtOnce - 1) / kAtOnce, options.n_threads,
+                   [&](int, int64_t part) { task(part * kAtOnce, std::min((part + 1) * kAtOnce, count)); });
+    if (options.poll()) throw Interrupted{};
 }
 
 double at_least(double value) { return std::max(value, kLeastValue); }
@@ -82,32 +112,40 @@ LooseRows best_places(const Groups& groups, const double* values, int64_t k, dou
     }
     best.numbers.resize(static_cast<size_t>(room));
     if (k == 0) return best;
-    WorkerLocal<std::vector<Place>> scratch(options.n_threads);
+    WorkerLocal<Best> scratch(options.n_threads);
     over_groups(groups.indptr, groups.count, options, [&](int worker, int64_t group) {
-        std::vector<Place>& found = scratch.of(worker);
-        found.clear();
-        for (int64_t i = groups.indptr[group]; i < groups.indptr[group + 1]; ++i) {
+        const int64_t begin = groups.indptr[group];
+        const int64_t end = groups.indptr[group + 1];
+        Best& found = scratch.of(worker);
+        found.restart(static_cast<size_t>(std::min(k, end - begin)), least);
+        for (int64_t i = begin; i < end; ++i) {
             const auto place = static_cast<int32_t>(groups.place(i));
-            if (values[place] > least) insert_best(found, static_cast<size_t>(k), {values[place], place});
+            found.offer(values[place], place);
         }
         const auto at = static_cast<size_t>(group);
-        int32_t* const out = best.numbers.data() + best.begin[at];
-        std::transform(found.begin(), found.end(), out, [](const Place& item) { return item.place; });
-        best.indptr[at + 1] = static_cast<int64_t>(found.size());
+        best.indptr[at + 1] = found.write(best.numbers.data() + best.begin[at]);
     });
     std::partial_sum(best.indptr.begin(), best.indptr.end(), best.indptr.begin());
     return best;
 }
 
 void log_sum_exp(const Groups& groups, const double* values, double* sums, const PairOptions& options) {
-    over_groups(groups.indptr, groups.count, options, [&](int, int64_t group) {
+    WorkerLocal<std::vector<double>> scratch(options.n_threads);
+    over_groups(groups.indptr, groups.count, options, [&](int worker, int64_t group) {
         constexpr double kNothing = -40.0;  // exp of it is a 25th of the last digit of a sum that is at least 1
-        const double most = largest(groups, values, group);
+        const int64_t begin = groups.indptr[group];
+        const auto size = static_cast<size_t>(groups.indptr[group + 1] - begin);
+        std::vector<double>& found = scratch.of(worker);  // side by side: they are read twice
+        if (found.size() < size) found.resize(size);
+        double most = kMinusInfinity;
+        for (size_t i = 0; i < size; ++i) {
+            found[i] = values[groups.place(begin + static_cast<int64_t>(i))];
+            most = std::max(most, found[i]);
+        }
         double sum = 0.0;
         if (most > kMinusInfinity) {
-            for (int64_t i = groups.indptr[group]; i < groups.indptr[group + 1]; ++i) {
-                const double below = values[groups.place(i)] - most;
-                if (below > kNothing) sum += std::exp(below);
+            for (size_t i = 0; i < size; ++i) {
+                if (found[i] - most > kNothing) sum += std::exp(found[i] - most);
             }
         }
         sums[group] = sum > 0.0 ? most + std::log(sum) : kMinusInfinity;
@@ -171,6 +209,26 @@ void scale_pairs(const PairRows& pairs, const double* values, const double* row_
         for (int64_t i = pairs.indptr[row]; i < pairs.indptr[row + 1]; ++i) {
             const double value = at_least(values[i]) * row_factors[row] * column_factors[pairs.columns[i]];
             scaled[i] = std::min(at_least(value), 1.0);
+        }
+    });
+}
+
+void weigh_pairs(const float* evidence, const int32_t* witnesses, const double* logits, int64_t count,
+                 EvidenceWeights weights, double* totals, const PairOptions& options) {
+    over_numbers(count, options, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const double of_evidence = static_cast<double>(evidence[i]) * weights.weight;
+            totals[i] = of_evidence * (witnesses[i] == 1 ? weights.lone : 1.0) + logits[i];
+        }
+    });
+}
+
+void damp_pairs(const double* values, int64_t count, const double* earlier, const int32_t* places, double share,
+                double* damped, const PairOptions& options) {
+    over_numbers(count, options, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const double old = places[i] < 0 ? 0.0 : earlier[places[i]];
+            damped[i] = (1.0 - share) * values[i] + share * old;
         }
     });
 }
