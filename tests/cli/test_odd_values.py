@@ -77,3 +77,18 @@ def test_what_all_have_is_nothing_to_start_from(tmp_path, capsys, about):
     assert align(tmp_path, ['"the same"'] * SIZE, about=about) == 7
     assert "nothing to start from" in capsys.readouterr().err
     assert not (tmp_path / "links.tsv").exists()
+
+
+def test_a_file_of_names_and_a_table_may_hold_anything(tmp_path, capsys):
+    names = [f"http://a.org/e{e}\t{WORDS[e]}" for e in range(SIZE)]
+    odd = ["http://a.org/e0\t", "nonsense", "http://a.org/e1\t" + "x" * 2**20]
+    (tmp_path / "names.tsv").write_text("\n".join([*names, *odd, ""]), encoding="utf-8")
+    rows = [f"http://b.org/e{e},{word},\x00" for e, word in enumerate(WORDS)]
+    ragged = ["http://b.org/e0", "http://b.org/e1,too,many,cells"]
+    (tmp_path / "table.csv").write_text("\n".join(["id,title,note", *rows, *ragged, ""]), encoding="utf-8")
+    options = ["--names1", str(tmp_path / "names.tsv"), "--values2", str(tmp_path / "table.csv")]
+    assert align(tmp_path, ['"something else"'] * SIZE, about=OTHER, options=options) == 0
+    said = capsys.readouterr().err
+    assert "1 lines of" in said and "nonsense" in said  # in the file of names
+    assert "2 rows of" in said and "expected 3 columns, got 1" in said and "of more than 262,144 bytes" in said
+    assert right_links(tmp_path) == SIZE
