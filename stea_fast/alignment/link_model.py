@@ -90,7 +90,13 @@ def shipped_prior() -> Prior:
     return Prior(theta, deviations, means, scales, values["data"])
 
 
-def fit(features: np.ndarray, right: np.ndarray, prior: Prior, absent: np.ndarray | None = None) -> LinkModel:
+def fit(
+    features: np.ndarray,
+    right: np.ndarray,
+    prior: Prior,
+    absent: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> LinkModel:
     """The model that held-out links and the prior agree on.
 
     Args:
@@ -98,11 +104,13 @@ def fit(features: np.ndarray, right: np.ndarray, prior: Prior, absent: np.ndarra
         right: bool [n], whether the link is the true one.
         prior: what θ shrinks to.
         absent: bool [n], whether the counterpart had been taken away; default: of none.
+        weights: float64 [n], what each link counts; default: 1.
     """
     if not len(features):
         return prior.model()
     design = with_intercept((features - prior.means) / prior.scales)
-    counts = _weights(np.zeros(len(right), dtype=bool) if absent is None else absent)
+    counts = np.ones(len(right)) if weights is None else weights
+    counts = counts if absent is None else _with_absent_share(counts, absent)
     truth = right.astype(np.float64)
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -117,11 +125,11 @@ def fit(features: np.ndarray, right: np.ndarray, prior: Prior, absent: np.ndarra
     return LinkModel(theta, np.linalg.inv(information), prior.means, prior.scales)
 
 
-def _weights(absent: np.ndarray) -> np.ndarray:
-    """float64 [n]: 1 for sources with a counterpart; the others share what makes them `ABSENT_SHARE` of the whole."""
-    num_absent = int(absent.sum())
-    together = ABSENT_SHARE / (1.0 - ABSENT_SHARE) * (len(absent) - num_absent)
-    return np.where(absent, together / max(num_absent, 1), 1.0)
+def _with_absent_share(weights: np.ndarray, absent: np.ndarray) -> np.ndarray:
+    """float64 [n]: the same for sources with a counterpart; the others share what makes them `ABSENT_SHARE` of all."""
+    together = ABSENT_SHARE / (1.0 - ABSENT_SHARE) * weights[~absent].sum()
+    theirs = float(weights[absent].sum())
+    return np.where(absent, weights * (together / theirs if theirs else 0.0), weights)
 
 
 def with_intercept(values: np.ndarray) -> np.ndarray:

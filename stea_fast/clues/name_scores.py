@@ -10,6 +10,7 @@ from stea_fast._util.arrays import to_numpy
 from stea_fast._util.sparse import offsets
 from stea_fast.types import PairScores, Ranking, TopK
 
+LIKE = 0.5  # the similarity of names with a typing error or two; those of different entities are seldom as much alike
 NAME_BETA = 15.0  # of similarities of names, which are cosines like those of encoders (`Schedule.beta`)
 
 
@@ -60,6 +61,17 @@ class NameScores:
         """The k nearest by name in both directions; whatever is outside the lists has the similarity 0."""
         forward, backward = (_best(*side, self.scores, k) for side in self.sides)
         return TopK(forward, backward, engine="names", score=self)
+
+    @property
+    def can_start(self) -> bool:
+        """Whether two names are alike, and no other name is as much like either of them."""
+        alone = self.scores >= LIKE
+        for own, _, size in self.sides:
+            best = np.zeros(size, dtype=np.float32)
+            np.maximum.at(best, own, self.scores)
+            is_best = self.scores == best[own]
+            alone &= is_best & (np.bincount(own[is_best], minlength=size)[own] == 1)
+        return bool(alone.any())
 
     @property
     def sides(self) -> tuple[tuple[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray, int]]:

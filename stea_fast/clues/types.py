@@ -11,10 +11,12 @@ from stea_fast.clues.exact_values import exact_pairs
 from stea_fast.clues.fusion import Weights
 from stea_fast.clues.name_scores import NameScores
 from stea_fast.clues.value_links import ValueLinks
+from stea_fast.clues.value_nodes import can_start
 
 NOTHING_TO_START_FROM = (
-    "there is nothing to start from: there are no seeds, no entity of one graph has a name that exactly one entity of "
-    "the other has, and no values are alike; give some known links, or names in a common language"
+    "there is nothing to start from: there are no seeds, no entity of one graph has a name like that of exactly one "
+    "entity of the other, and no values that are alike say who has them; give some known links, names in a common "
+    "language, or vectors of a model"
 )
 
 
@@ -52,9 +54,12 @@ class Clues:
 
     @property
     def connects(self) -> bool:
-        """Whether there is something to start from without a seed: anchors, similar values, or features."""
+        """Whether there is something to start from without a seed: names or values that say who is who, or features."""
+        if len(self.anchors):
+            return True
         by_features = self.weights is not None and self.names is not None and len(self.names.keys) > 0
-        return len(self.anchors) > 0 or self.values is not None or by_features
+        by_names = self.names is not None and self.names.can_start
+        return by_features or by_names or (self.values is not None and can_start(self.values))
 
     @property
     def exact(self) -> np.ndarray:

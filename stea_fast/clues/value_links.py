@@ -14,6 +14,13 @@ from stea_fast.values.matches import Matches, similar_values
 
 MAX_MATCHES = 5  # similar values of the other graph that a value has at most: more say nothing of any of them
 MIN_SIMILARITY = 0.5
+NUMBER_TOLERANCE = 0.01  # relative
+# Kinds of attributes of the two graphs that may say the same, and how they are compared then. Only the values of one
+# graph are years, titles of six words, or have lost the zeros before their digits.
+ACROSS = (
+    ("date", "number", "number"), ("number", "date", "number"), ("code", "number", "number"),
+    ("number", "code", "number"), ("string", "text", "text"), ("text", "string", "text"),
+)  # fmt: skip
 EQUAL = 0.9999  # similarity of values that are spelt alike, after rounding
 
 
@@ -109,8 +116,12 @@ def similar_statements(pair: Pair, names: Collection[str], n_threads: int) -> Va
         n_threads: how many threads may be used.
     """
     first, second = (_TypedValues(kg.attributes, names) for kg in (pair.kg1, pair.kg2))
-    kinds = [kind for kind in KINDS if len(first.by_kind[kind]) and len(second.by_kind[kind])]
-    found = [_matched(first, second, kind, n_threads) for kind in kinds]
+    comparisons = [*((kind, kind, kind) for kind in KINDS), *ACROSS]
+    found = [
+        _matched(first, second, comparison, n_threads)
+        for comparison in comparisons
+        if len(first.by_kind[comparison[0]]) and len(second.by_kind[comparison[1]])
+    ]
     found.append(_spelt_alike(first, second))
     one, two, similarity = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if not len(one):
@@ -173,15 +184,19 @@ def _numbered(attributes: Attributes, values: np.ndarray) -> tuple[list[str], np
     return list(numbers), number[places]
 
 
-def _matched(first: _TypedValues, second: _TypedValues, kind: str, n_threads: int) -> tuple[np.ndarray, ...]:
-    """Similar values of one kind."""
-    places1, places2 = first.by_kind[kind], second.by_kind[kind]
+def _matched(
+    first: _TypedValues, second: _TypedValues, comparison: tuple[str, str, str], n_threads: int
+) -> tuple[np.ndarray, ...]:
+    """Similar values of a kind of either graph, compared as a third; numbers of two kinds only where they are equal."""
+    kind1, kind2, kind = comparison
+    places1, places2 = first.by_kind[kind1], second.by_kind[kind2]
     texts1, texts2 = (
         [side.texts[i] for i in places.tolist()] for side, places in ((first, places1), (second, places2))
     )
     matches: Matches = similar_values(
-        texts1, texts2, kind, max_matches=MAX_MATCHES, min_similarity=MIN_SIMILARITY, n_threads=n_threads
-    )
+        texts1, texts2, kind, max_matches=MAX_MATCHES, min_similarity=MIN_SIMILARITY,
+        tolerance=NUMBER_TOLERANCE if kind1 == kind2 else 0.0, n_threads=n_threads,
+    )  # fmt: skip
     return places1[matches.index1], places2[matches.index2], matches.similarity
 
 

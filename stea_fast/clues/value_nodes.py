@@ -23,6 +23,7 @@ from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs
 
 MIN_WEIGHT = 0.001  # of a belief; what is below adds nothing that could be seen
+ENOUGH_TO_START = 0.5  # of the beliefs of one entity's values together: it is this entity or, no likelier, one other
 
 
 class GraphWithValues(KG):
@@ -95,6 +96,14 @@ def belief_weights(links: ValueLinks) -> np.ndarray:
         _at_least_as_similar(one, similarity, owners2[two]), _at_least_as_similar(two, similarity, owners1[one])
     )
     return similarity / np.maximum(rivals, 1)
+
+
+def can_start(links: ValueLinks) -> bool:
+    """Whether the values of some entity together say who it is; what all share does not."""
+    side, best = links.sides[0], np.zeros(len(links.sides[0].texts))
+    np.maximum.at(best, links.pairs[:, 0], belief_weights(links))
+    entity, value = np.unique(np.stack([side.entity, side.value]), axis=1)
+    return bool(np.bincount(entity, weights=best[value]).max(initial=0.0) >= ENOUGH_TO_START)
 
 
 def _at_least_as_similar(group: np.ndarray, similarity: np.ndarray, owners: np.ndarray) -> np.ndarray:

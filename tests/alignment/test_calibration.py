@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stea_fast as sf
-from stea_fast.alignment import link_model
+from stea_fast.alignment import calibration, link_model
 from stea_fast.alignment.calibration import (
     ENOUGH_HIDDEN,
+    HIDDEN_WEIGHT,
     THIN_BASIS,
     _in_neighbourhoods,
     _number_held_out,
@@ -59,6 +60,35 @@ def test_sources_without_counterpart_have_a_fixed_share_of_the_weight():
         absent = np.arange(100) < num_absent
         model = link_model.fit(features, ~absent, weak, absent)
         assert model(features) == pytest.approx(1.0 - link_model.ABSENT_SHARE, abs=0.01)
+
+
+def test_a_link_counts_as_often_as_its_weight_says():
+    features, right = described(60, 0)
+    counts = np.arange(60) % 3 + 1
+    absent = np.arange(60) % 5 == 0
+    repeated = (np.repeat(array, counts, axis=0) for array in (features, right, absent))
+    weighted = link_model.fit(features, right, link_model.shipped_prior(), absent, counts.astype(float))
+    first, second, third = repeated
+    model = link_model.fit(first, second, link_model.shipped_prior(), third)
+    assert weighted.theta == pytest.approx(model.theta, abs=1e-3)
+    assert weighted.covariance == pytest.approx(model.covariance, rel=1e-2, abs=1e-4)
+
+
+def test_a_hidden_name_counts_less_than_a_held_out_seed(monkeypatch):
+    pair = sf.synthetic_pair(200, seed=0, name_noise=0.02)
+    clues = sf.find_clues(pair)
+    named = len(clues.anchors_beside(pair.train))
+    seen = []
+    monkeypatch.setattr(calibration, "fit", lambda *given: seen.append(given) or link_model.fit(*given))
+
+    def method(part: sf.Pair, clues: sf.Clues | None) -> sf.SelfTrainingResult:
+        return sf.SelfTraining(part, preset="structural", clues=clues, progress=False).run()
+
+    cross_fit(pair, method, clues=clues, folds=5)
+    weights = seen[-1][4]
+    assert len(pair.train) and named
+    assert sorted(weights.tolist()) == [HIDDEN_WEIGHT] * named + [1.0] * len(pair.train)
+    assert HIDDEN_WEIGHT < 1.0
 
 
 @given(st.integers(0, 10**6), st.integers(1, 60))

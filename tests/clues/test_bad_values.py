@@ -35,6 +35,25 @@ def test_one_value_shared_by_all_says_nothing(names):
     assert len(clues.anchors) == 0 and len(clues.exact) == 0
     if not names:
         assert belief_weights(clues.values).tolist() == [1 / SIZE]
+    with pytest.raises(sf.NoStartError, match="nothing to start from"):
+        clues.check_start(np.zeros((0, 2), dtype=np.int64))
+
+
+def test_values_that_only_together_say_who_has_them_are_a_start():
+    numbers = range(SIZE)
+    rows = [(e, f"attribute {i}", f"value {i} {e // 3 if i else e % 3}") for e in numbers for i in (0, 1)]
+    graphs = [sf.KG(CHAIN, SIZE, attributes=sf.Attributes.from_statements(rows, SIZE)) for _ in range(2)]
+    clues = sf.find_clues(sf.make_pair(*graphs, seeds=[]))
+    assert len(clues.exact) == 0 and clues.connects
+
+
+def test_names_with_a_typing_error_each_are_a_start():
+    words = ["".join(np.random.default_rng(e).choice(list("abcdefgh"), 10)) for e in range(SIZE)]
+    clues = clues_of(words, [word[:4] + "z" + word[5:] for word in words], names=True)
+    assert len(clues.anchors) == 0 and clues.connects
+    graph = sf.KG([[0, 0, 1]], SIZE)
+    alignment = sf.align(sf.make_pair(graph, graph, seeds=[]), clues=clues, progress=False)
+    assert [source == target for source, target in alignment.pairs.tolist()] == [True] * SIZE
 
 
 @pytest.mark.parametrize("names", [True, False])

@@ -14,6 +14,7 @@ from stea_fast.clues.value_nodes import belief_weights, value_nodes
 from stea_fast.refinement.api import refined
 from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.structural import refine_by_structure
+from stea_fast.values.kinds import kind_of
 
 
 def pair_of(statements1, statements2, size=4):
@@ -100,6 +101,31 @@ def test_attributes_align_as_relations_do():
         row = contained[names1.index(attribute), : len(names2)]
         assert names2[int(row.argmax())] == attribute.upper()
     assert found.relations.shape == (2, 2)
+
+
+@pytest.mark.parametrize(("value1", "value2"), [
+    ("{year}", "{year}.0"),  # years here, numbers there
+    ("00{code}", "{code}"),  # a spreadsheet took the zeros away
+    ("{word} of the city of {word}", "{word} of city {word}"),  # a long text here, a short one there
+])  # fmt: skip
+def test_attributes_of_two_kinds_may_say_the_same(value1, value2):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh"), 8)) for _ in range(20)]
+    sides = [
+        [(e, f"attribute {side}", value.format(year=1950 + 3 * e, code=7**e, word=words[e])) for e in range(20)]
+        for side, value in enumerate((value1, value2))
+    ]
+    assert [kind_of([value for _, _, value in side]) for side in sides] in (
+        ["date", "number"], ["code", "number"], ["text", "string"],
+    )  # fmt: skip
+    assert exact_or_similar(pair_of(*sides, size=20)) == {(e, e) for e in range(20)}
+
+
+def exact_or_similar(pair):
+    """Entities that share a similar value."""
+    links = similar_statements(pair, (), 1)
+    owners = [side.any_owner for side in links.sides]
+    return {(int(owners[0][one]), int(owners[1][two])) for one, two in links.pairs}
 
 
 def test_a_value_weighs_by_who_else_has_it():
