@@ -208,8 +208,9 @@ def align(
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
         clues: What names say, from `find_clues`, used beside the seeds. "auto" looks for names where there are no
             seeds; None uses graphs and seeds alone.
-        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more is refused
-            before it begins; the default, None, takes what the machine has left.
+        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more keeps
+            propagation's embeddings in temporary files, or is refused before it begins; the default, None, takes what
+            the machine has left.
         checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption
             the same call continues there, and if all runs are finished, only the decisions are made anew: `min_prob`,
             `precision` and `one_to_one` may be others. The default, None, writes nothing.

@@ -20,6 +20,7 @@ from stea_fast._executors.spread import spread
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_tensor
 from stea_fast._util.devices import usable_device
+from stea_fast._util.mapped import Empty, in_memory
 from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
@@ -73,6 +74,7 @@ class Propagation:
         self.relation_dim = chosen if embedding_bytes is None else min(chosen, max(fitting, LEAST_RELATION_DIM))
         self.pairs: np.ndarray | None = None
         self.executor: Executor | None = None  # where embeddings are made; None for this process
+        self.empty: Empty = in_memory  # where they lie
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:
         """Take these pairs (m, 2) as known. The work is done by `embeddings`."""
@@ -85,7 +87,14 @@ class Propagation:
         if self.pairs is None:
             raise RuntimeError("no pairs yet: call fit(pairs) before embeddings()")
         first, second = (
-            _embed(kg, self.pairs[:, side], self.dim, self.relation_dim, self.seed, self.executor)
+            _embed(
+                kg,
+                self.pairs[:, side],
+                self.dim,
+                self.seed,
+                self.executor,
+                self.empty((kg.num_entities, self.relation_dim * FEATURES)),
+            )
             for side, kg in enumerate((self.kg1, self.kg2))
         )
         if self.device is None:
@@ -103,14 +112,13 @@ class Propagation:
         self.pairs = check_pairs(pairs, self.kg1, self.kg2) if len(pairs) else None
 
 
-def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int, executor: Executor | None) -> np.ndarray:
-    """The triple view of one graph. Both graphs draw the same random numbers, in the same order."""
-    rng = np.random.default_rng(seed)
+def _embed(kg: KG, seeds: np.ndarray, dim: int, seed: int, executor: Executor | None, out: np.ndarray) -> np.ndarray:
+    """Fill `out` with the triple view of one graph. Both graphs draw the same random numbers, in the same order."""
+    rng, relation_dim = np.random.default_rng(seed), out.shape[1] // FEATURES
     anchors = _projection(rng, len(seeds), dim)
     hops = _Hops.of(kg, seeds, anchors)
     strengths = hops.relations @ _projection(rng, hops.relations.shape[1], relation_dim)
     view = TripleView(*_edges(kg), kg.num_entities)
-    out = np.empty((kg.num_entities, relation_dim * FEATURES), dtype=np.float32)
     squares = np.zeros(kg.num_entities)
     batches = _batches(rng, strengths, hops.relations.shape[1])
     made = spread(executor, _columns, batches, thread_count(None), hops.first, hops.whole, anchors, view)
