@@ -246,7 +246,7 @@ def align(
     if not isinstance(config.method, (Stea, Structural)):
         raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")
     workers = executor_of(executor)
-    known = _known(pair, clues, workers)
+    known = _known(pair, clues, workers, progress)
     calibration = _resolved(calibration, pair)
     runs = Runs(
         config, progress=progress, calibration=calibration,
@@ -269,14 +269,14 @@ def align(
     )
 
 
-def _known(pair: Pair, clues: Clues | str | None, executor: Executor | None) -> Clues | None:
+def _known(pair: Pair, clues: Clues | str | None, executor: Executor | None, progress: bool | None) -> Clues | None:
     """The clues that were given, or that are looked for where there is nothing else to start from."""
     if not isinstance(clues, str):
         return clues
     validate.choice(clues, "clues", ("auto",))
     if len(pair.train):
         return None
-    found = find_clues(pair, executor=executor)
+    found = find_clues(pair, executor=executor, progress=progress)
     for sentence in found.found:
         logger.info("%s", sentence)
     found.check_start(pair.train)

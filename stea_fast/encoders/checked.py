@@ -11,7 +11,7 @@ from stea_fast._executors.base import Executor
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast._util.mapped import Empty
-from stea_fast._util.progress import steps
+from stea_fast._util.progress import Progress, steps
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Encoder
 from stea_fast.encoders.propagation import Propagation
@@ -63,10 +63,10 @@ def _first_infinite(matrix: Any, name: str) -> int | None:
     return None
 
 
-def computed_by(executor: Executor | None, encoder: Encoder) -> Encoder:
-    """The encoder, told where to compute its embeddings if it can compute them elsewhere."""
+def computed_by(executor: Executor | None, encoder: Encoder, progress: Progress = False) -> Encoder:
+    """The encoder, told where to compute its embeddings if it can compute them elsewhere, and to show how far it is."""
     if isinstance(encoder, Propagation):
-        encoder.executor = executor
+        encoder.executor, encoder.progress = executor, progress
     return encoder
 
 

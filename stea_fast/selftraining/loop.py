@@ -88,8 +88,8 @@ class SelfTraining:
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` when it is finished.
         executor: Where sweeps, propagation and searches by cells run, as for `refine`; the default, None: this process.
-        progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
-            terminal only.
+        progress: True shows the progress of training, embeddings, search and sweeps, whoever computes them, False shows
+            none; the default, None, shows it on a terminal only.
 
     Raises:
         ValueError: An argument has an unusable value: there are no seeds, or a graph has no triples.
@@ -135,7 +135,8 @@ class SelfTraining:
         if not structure:  # then there is nothing that an encoder could learn
             self.config = replace(PRESETS["structural"], search=self.config.search, seed=self.config.seed)
         self.method = self.config.method
-        self.execution = Execution(executor=executor_of(executor), device=self.config.encoder.device)
+        device = self.config.encoder.device
+        self.execution = Execution(executor=executor_of(executor), device=device, progress=progress)
         self.empty: Empty = in_memory
         self.names = None if clues is None else clues.names
         self.values = usable_values(pair, clues, self.method)
@@ -164,7 +165,8 @@ class SelfTraining:
 
     def _made(self, encoder: EncoderConfig) -> Encoder:
         options = {"seed": self.config.seed, "device": encoder.device, **encoder.options}
-        return computed_by(self.execution.executor, make(encoder.name, self.pair.kg1, self.pair.kg2, **options))
+        made = make(encoder.name, self.pair.kg1, self.pair.kg2, **options)
+        return computed_by(self.execution.executor, made, self.progress)
 
     def plan(self) -> Plan:
         """Estimate what the run will take, by a short calibration on this machine.
