@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from contextlib import nullcontext
 from itertools import pairwise
 
@@ -272,6 +274,24 @@ class TestProcesses(ExecutorContract):
         assert not list(tmp_path.iterdir()) and kept[1]["zeros"].sum() == 0
         with pytest.raises(ExecutorError, match="closed"):
             executor.session(Part, [0], {})
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+    """Folders in use stay: those of this process, and those of another one that lives."""
+    code = (
+        "import sys, stea_fast as sf; executor = sf.ProcessExecutor(1, folder=sys.argv[1])\n"
+        "print('made', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "made\n"
+    with sf.ProcessExecutor(1, folder=tmp_path), sf.ProcessExecutor(1, folder=tmp_path):
+        assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 1
+    other.kill()
+    other.communicate()
+    with sf.ProcessExecutor(1, folder=tmp_path) as executor:
+        assert list(tmp_path.iterdir()) == [executor.crew.folder]
 
 
 def test_messages_keep_values_and_share_arrays(tmp_path):
