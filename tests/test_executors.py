@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from contextlib import nullcontext
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +18,13 @@ from stea_fast._executors.base import ExecutorError, WorkersReplaced
 from stea_fast._executors.crew import MOST_LOSSES
 from stea_fast._executors.spread import spread
 from stea_fast.encoders import demo
+from stea_fast.encoders.propagation import Propagation
+from stea_fast.refinement.api import refined as joint_refined
+from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.shard import Shard
+from stea_fast.refinement.structural import refine_by_structure
+
+METHOD = sf.Joint(sweeps=4, damping=0.3, lone_witness=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +40,7 @@ def small_shards(monkeypatch):
 
 def refined(pair, executor=None, **options):
     given = demo.candidates(pair)
-    method = sf.Joint(sweeps=4, damping=0.3, lone_witness=0.5)
-    return sf.refine(given, pair.kg1, pair.kg2, seeds=pair.train, method=method, executor=executor, **options)
+    return sf.refine(given, pair.kg1, pair.kg2, seeds=pair.train, method=METHOD, executor=executor, **options)
 
 
 def assert_same_bits(found, expected):
@@ -151,6 +159,31 @@ class ExecutorContract:
         assert there.fingerprint == here.fingerprint and len(here.anchors)
         assert there.names.scores.tobytes() == here.names.scores.tobytes()
 
+    def test_the_progress_of_all_workers_is_counted_in_one_place(self, pair, monkeypatch):
+        """Of sweeps, cells, embeddings and names: it only grows, and ends when everything is done."""
+        monkeypatch.setattr("stea_fast.values.candidates.QUERIES_PER_PART", 64)
+        shown = {}
+
+        def showing(name):
+            return lambda done, total: shown.setdefault(name, []).append((done, total))
+
+        named = sf.synthetic_pair(num_entities=300, seed=3, name_noise=0.2)
+        with self.executor(2) as executor:
+            encoder = Propagation(pair.kg1, pair.kg2)
+            encoder.executor, encoder.progress = executor, showing("embeddings")
+            encoder.fit(pair.train)
+            sides = encoder.embeddings()
+            sf.topk(*sides, engine="partitioned", executor=executor, progress=showing("cells"))
+            sf.find_clues(named, executor=executor, progress=showing("names"))
+            execution = Execution(executor=executor, progress=showing("sweeps"))
+            refine_by_structure(pair.kg1, pair.kg2, pair.train, k=10, execution=execution)
+        totals = {name: steps[0][1] for name, steps in shown.items()}
+        assert totals["embeddings"] == 2 * 64 and totals["names"] >= 10 and totals["sweeps"] == 24 * 5
+        for name, steps in shown.items():
+            done = [amount for amount, _ in steps]
+            assert len(done) >= (4 if name == "cells" else 10) and done == sorted(done), name
+            assert done[-1] == pytest.approx(totals[name]), name
+
     def test_an_error_of_a_part_is_the_callers(self):
         with self.executor(2) as executor, executor.session(Part, range(3), {}) as session:
             with pytest.raises(ValueError, match="the second part fails"):
@@ -181,8 +214,17 @@ class ExecutorContract:
         marker = self.marker(monkeypatch, tmp_path)
         monkeypatch.setattr("stea_fast.refinement.joint.Shard", MortalShard)
         with self.executor(2) as executor:
-            found = refined(pair, executor)
+            shown = []
+            graphs = pair.kg1, pair.kg2
+            problem = problem_of(
+                demo.candidates(pair), *graphs, pair.train, (), None,
+                Execution(executor=executor, progress=lambda done, total: shown.append((done, total))),
+            )  # fmt: skip
+            found = joint_refined(problem, METHOD)
         assert marker.exists()
+        # What the lost worker's sweep had counted is taken back once, and counted again.
+        assert sum(after < before for (before, _), (after, _) in pairwise(shown)) <= 1
+        assert shown[-1] == (4 * 5, 4 * 5) and max(shown) == shown[-1]
         monkeypatch.undo()
         monkeypatch.setattr("stea_fast.refinement.shard.EDGES_PER_SHARD", 700)
         assert_same_bits(found, refined(pair))
@@ -232,6 +274,24 @@ class TestProcesses(ExecutorContract):
         assert not list(tmp_path.iterdir()) and kept[1]["zeros"].sum() == 0
         with pytest.raises(ExecutorError, match="closed"):
             executor.session(Part, [0], {})
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+    """Folders in use stay: those of this process, and those of another one that lives."""
+    code = (
+        "import sys, stea_fast as sf; executor = sf.ProcessExecutor(1, folder=sys.argv[1])\n"
+        "print('made', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "made\n"
+    with sf.ProcessExecutor(1, folder=tmp_path), sf.ProcessExecutor(1, folder=tmp_path):
+        assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 1
+    other.kill()
+    other.communicate()
+    with sf.ProcessExecutor(1, folder=tmp_path) as executor:
+        assert list(tmp_path.iterdir()) == [executor.crew.folder]
 
 
 def test_messages_keep_values_and_share_arrays(tmp_path):

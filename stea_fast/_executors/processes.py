@@ -20,10 +20,11 @@ from typing import Any
 from stea_fast._executors import messages
 from stea_fast._executors.base import ExecutorError
 from stea_fast._executors.crew import CrewExecutor, Loss
-from stea_fast._util import validate
+from stea_fast._util import disk, locks, validate
 from stea_fast._util.threads import thread_count
 
 MEMORY = Path("/dev/shm")
+FOLDER = "stea-fast-workers-"
 LEAST_MEMORY = 1 << 30  # free there, to use it
 
 
@@ -66,10 +67,10 @@ class ProcessCrew:
 
     def __init__(self, count: int, threads: int, folder: str | Path | None) -> None:
         self.count, self.threads = count, threads
-        self.folder = Path(tempfile.mkdtemp(prefix="stea-fast-", dir=_place(folder)))
+        self.folder, lock = _own_folder(_place(folder))
         self.names = itertools.count()
         self.crew: list[Worker] = []
-        self._ended = weakref.finalize(self, _end, self.crew, self.folder)
+        self._ended = weakref.finalize(self, _end, self.crew, self.folder, lock)
 
     def close(self) -> None:
         """End the processes, and remove their files."""
@@ -213,14 +214,34 @@ def _unwritable(path: Path, error: OSError) -> ExecutorError:
     return ExecutorError(f"cannot write {path}, which is for the worker processes: {error.strerror or error}")
 
 
-def _place(folder: str | Path | None) -> Path | None:
+def _own_folder(place: Path) -> tuple[Path, int]:
+    """A new folder, and the descriptor that locks it; those of processes that were killed are removed."""
+    for left in place.glob(f"{FOLDER}*"):
+        with suppress(OSError):  # it is in use, or somebody else's
+            descriptor = disk.open_path(left, os.O_RDONLY)
+            try:
+                locks.lock(descriptor)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+    made = Path(tempfile.mkdtemp(prefix="new-stea-fast-", dir=place))
+    descriptor = disk.open_path(made, os.O_RDONLY)
+    with suppress(locks.LocksNotOfferedError):  # then nobody else can lock it, either
+        locks.lock(descriptor)
+    own = place / made.name.replace("new-stea-fast-", FOLDER)  # only now others look at it
+    disk.rename(made, own)
+    return own, descriptor
+
+
+def _place(folder: str | Path | None) -> Path:
     if folder is not None:
         return Path(folder)
     room = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= LEAST_MEMORY
-    return MEMORY if room else None
+    return MEMORY if room else Path(tempfile.gettempdir())
 
 
-def _end(crew: list[Worker], folder: Path) -> None:
+def _end(crew: list[Worker], folder: Path, lock: int) -> None:
     while crew:
         crew.pop().end()
     shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)

@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from stea_fast._executors.base import Executor
+from stea_fast._executors.base import Done, Executor
 from stea_fast._executors.crew import Crew, Loss, check_losses
+from stea_fast._util.progress import uncounted
 
 logger = logging.getLogger("stea_fast")
 
@@ -16,7 +17,9 @@ Work = Callable[..., Any]  # work(part, n_threads, *common): the result of a par
 PARTS_AHEAD = 3  # for every worker: how far beyond the oldest open part others may be, since their results are kept
 
 
-def spread(executor: Executor | None, work: Work, parts: Iterable[Any], n_threads: int, *common: Any) -> Iterator[Any]:
+def spread(
+    executor: Executor | None, work: Work, parts: Iterable[Any], n_threads: int, *common: Any, done: Done = uncounted
+) -> Iterator[Any]:
     """Compute every part of some work; the results come in the order of the parts, as soon as that allows.
 
     The parts must not depend on the workers. Then what is made of the results does not either, to the bit.
@@ -27,18 +30,26 @@ def spread(executor: Executor | None, work: Work, parts: Iterable[Any], n_thread
         parts: what distinguishes the calls.
         n_threads: how many threads are used here; workers have their own number.
         common: what all calls share; it is sent to every worker at most once per machine, and must not be changed.
+        done: told how many parts have just been finished, by whoever it was.
     """
     crew = getattr(executor, "crew", None)
     if crew is None:
-        return (work(part, n_threads, *common) for part in parts)
-    return _Spread(crew, work, parts, common).results()
+        return _here(work, parts, n_threads, common, done)
+    return _Spread(crew, work, parts, common, done).results()
+
+
+def _here(work: Work, parts: Iterable[Any], n_threads: int, common: Sequence[Any], done: Done) -> Iterator[Any]:
+    for part in parts:
+        result = work(part, n_threads, *common)
+        done(1)
+        yield result
 
 
 class _Spread:
     """Who computes what, and what has come back too early."""
 
-    def __init__(self, crew: Crew, work: Work, parts: Iterable[Any], common: Sequence[Any]) -> None:
-        self.crew, self.work, self.parts = crew, work, list(parts)
+    def __init__(self, crew: Crew, work: Work, parts: Iterable[Any], common: Sequence[Any], done: Done) -> None:
+        self.crew, self.work, self.parts, self.done = crew, work, list(parts), done
         self.common = crew.packed(common)
         self.open = deque(range(len(self.parts)))
         self.asked: list[tuple[Any, int]] = []
@@ -77,6 +88,7 @@ class _Spread:
         if not isinstance(answer, Loss):
             self.early[number] = answer
             self.idle.append(worker)
+            self.done(1)
             return
         self.losses += 1
         check_losses(self.losses, answer)

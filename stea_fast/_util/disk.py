@@ -38,6 +38,16 @@ def truncate(descriptor: int, size: int) -> None:
     os.ftruncate(descriptor, size)
 
 
+def take_room(descriptor: int, size: int) -> None:
+    """Make an empty file this large, with its room on the disk; an error where there is not enough."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    zeros = memoryview(bytes(min(size, 1 << 20)))
+    while size > 0:
+        size -= write(descriptor, zeros[:size])
+
+
 def sync(descriptor: int) -> None:
     """To the disk itself, so that a power cut cannot undo it."""
     if sys.platform == "darwin":

@@ -25,13 +25,38 @@ def steps(progress: Progress, total: float, what: str) -> Iterator[Step]:
     if callable(progress):
         yield _forwarding(progress, total)
     elif progress is False or (progress is None and not sys.stderr.isatty()):
-        yield lambda amount: None
+        yield uncounted
     else:
         meter = _Meter(total, what)
         try:
             yield meter.step
         finally:
             meter.close()
+
+
+class Repeatable:
+    """Counts work that may have to be done again: what was counted since `keep` can be taken back."""
+
+    def __init__(self, step: Step) -> None:
+        self.step, self.since = step, 0.0
+
+    def __call__(self, amount: float) -> None:
+        """So much has been done."""
+        self.since += amount
+        self.step(amount)
+
+    def keep(self) -> None:
+        """What has been counted is done for good."""
+        self.since = 0.0
+
+    def take_back(self) -> None:
+        """What was counted since then is to be done again."""
+        self.step(-self.since)
+        self.since = 0.0
+
+
+def uncounted(amount: float) -> None:
+    """A step that nobody is shown."""
 
 
 def _forwarding(report: Callable[[float, float], None], total: float) -> Step:
@@ -59,7 +84,7 @@ class _Meter:
             self.bar.update(amount)
             return
         now = time.monotonic()
-        if now - self.begin > QUIET_SECONDS and now - self.last > LINE_SECONDS:
+        if self.done > 0 and now - self.begin > QUIET_SECONDS and now - self.last > LINE_SECONDS:
             self.last = now
             left = (now - self.begin) * (self.total / self.done - 1.0)
             share = 100 * self.done / self.total

@@ -208,8 +208,9 @@ def align(
         seed: The seed of the encoder's random numbers and of the held-out seeds; the default, None, takes the preset's.
         clues: What names say, from `find_clues`, used beside the seeds. "auto" looks for names where there are no
             seeds; None uses graphs and seeds alone.
-        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more is refused
-            before it begins; the default, None, takes what the machine has left.
+        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more keeps
+            propagation's embeddings in temporary files, or is refused before it begins; the default, None, takes what
+            the machine has left.
         checkpoint: A folder where every run leaves its state and its result; see `SelfTraining`. After an interruption
             the same call continues there, and if all runs are finished, only the decisions are made anew: `min_prob`,
             `precision` and `one_to_one` may be others. The default, None, writes nothing.
@@ -245,7 +246,7 @@ def align(
     if not isinstance(config.method, (Stea, Structural)):
         raise ValueError(f"align needs probabilities, which only sf.Stea and sf.Structural give; got {config.method!r}")
     workers = executor_of(executor)
-    known = _known(pair, clues, workers)
+    known = _known(pair, clues, workers, progress)
     calibration = _resolved(calibration, pair)
     runs = Runs(
         config, progress=progress, calibration=calibration,
@@ -268,14 +269,14 @@ def align(
     )
 
 
-def _known(pair: Pair, clues: Clues | str | None, executor: Executor | None) -> Clues | None:
+def _known(pair: Pair, clues: Clues | str | None, executor: Executor | None, progress: bool | None) -> Clues | None:
     """The clues that were given, or that are looked for where there is nothing else to start from."""
     if not isinstance(clues, str):
         return clues
     validate.choice(clues, "clues", ("auto",))
     if len(pair.train):
         return None
-    found = find_clues(pair, executor=executor)
+    found = find_clues(pair, executor=executor, progress=progress)
     for sentence in found.found:
         logger.info("%s", sentence)
     found.check_start(pair.train)

@@ -8,6 +8,7 @@ import numpy as np
 
 from stea_fast._executors.base import Executor
 from stea_fast._executors.named import executor_of
+from stea_fast._util.progress import Progress
 from stea_fast._util.threads import thread_count
 from stea_fast.clues.features import Features, feature_scores
 from stea_fast.clues.fusion import fuse
@@ -37,6 +38,7 @@ def find_clues(
     k: int = 10,
     n_threads: int | None = None,
     executor: str | Executor | None = None,
+    progress: Progress = False,
 ) -> Clues:
     """Look for names and values that connect two graphs, and take in vectors of a model of yours.
 
@@ -55,6 +57,8 @@ def find_clues(
         k: The number of entities with similar names or features that are kept for every entity.
         n_threads: The number of threads; the default, None, takes `STEA_NUM_THREADS` or all CPUs of this process.
         executor: Where names are searched, as for `refine`; the default, None, takes the threads of this process.
+        progress: True shows how many parts of the search for names are done, None on a terminal only, a function is
+            called with (done, total); the default, False, shows nothing.
 
     Returns:
         `Clues`, to be given to `align` or `SelfTraining`. Where nothing connects the graphs they are empty, and say so.
@@ -76,7 +80,7 @@ def find_clues(
     anchors, scores, left_out = np.zeros((0, 2), dtype=np.int64), None, frozenset[str]()
     if names:
         labels = labels_of_pair(pair, languages=languages)
-        anchors, scores = _by_name(labels, k, threads, executor_of(executor))
+        anchors, scores = _by_name(labels, k, threads, executor_of(executor), progress)
         left_out = frozenset(name for side in labels for name in side.counts)
         sentences += _about_names(labels, scores, len(anchors))
     links = similar_statements(pair, left_out, threads) if values else None
@@ -92,11 +96,11 @@ def find_clues(
 
 
 def _by_name(
-    labels: tuple[Labels, Labels], k: int, n_threads: int, executor: Executor | None
+    labels: tuple[Labels, Labels], k: int, n_threads: int, executor: Executor | None, progress: Progress
 ) -> tuple[np.ndarray, NameScores]:
     """Pairs by unique equal names, and how alike names are."""
     texts1, texts2 = (texts.Labels(side.entity, list(side.text), side.num_entities) for side in labels)
-    candidates = name_candidates(texts1, texts2, k=k, n_threads=n_threads, executor=executor)
+    candidates = name_candidates(texts1, texts2, k=k, n_threads=n_threads, executor=executor, progress=progress)
     assert isinstance(candidates.backward, Ranking), "both directions"
     scores = NameScores.of_rankings(candidates.forward, candidates.backward)
     return unique_matches(texts1, texts2).pairs.astype(np.int64), scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,8 +44,11 @@ PROFILES = {
 }
 
 
+FACTS_AT_ONCE = 1 << 17  # of which the random numbers are held
+
+
 class _Edges(NamedTuple):
-    """int64 [n] each."""
+    """int32 [n] each."""
 
     heads: np.ndarray
     relations: np.ndarray
@@ -98,29 +102,53 @@ class _World:
     def facts(self, rng: np.random.Generator, num_facts: int) -> _Edges:
         """Facts: one for every entity, the rest owned more often by busy entities than by lazy ones."""
         n = self.num_entities
-        uniform = rng.random(num_facts - n)
-        busy = self.owners[(_power(uniform, self.busyness) * n).astype(np.int64)]
-        return self._complete(rng, np.concatenate([np.arange(n), busy]))
+        owners = np.empty(num_facts, dtype=np.int32)
+        owners[:n] = np.arange(n)
+        for part in _parts(owners[n:]):
+            part[:] = self.owners[(_power(rng.random(len(part)), self.busyness) * n).astype(np.int64)]
+        return self._complete(rng, owners)
+
+    def shared_facts(self, rng: np.random.Generator, num_facts: int) -> _Edges:
+        """Those of so many facts that both graphs can have."""
+        facts = self.facts(rng, num_facts)
+        return facts.where(self.is_shared(facts))
 
     def random_facts(self, rng: np.random.Generator, num_facts: int) -> _Edges:
         """Random facts of random entities, each as likely as any other."""
-        return self._complete(rng, rng.integers(self.num_entities, size=num_facts))
+        owners = np.empty(num_facts, dtype=np.int32)
+        for part in _parts(owners):
+            part[:] = rng.integers(self.num_entities, size=len(part))
+        return self._complete(rng, owners)
 
     def _complete(self, rng: np.random.Generator, owners: np.ndarray) -> _Edges:
         """Give every owner a relation and a partner from its pool."""
-        relations = np.searchsorted(self.cumulative, rng.random(len(owners)), side="right")
-        skew, uniform = self.skew[relations], rng.random(len(owners))
-        places = (_power(uniform, skew) * self.pool_size[relations]).astype(np.int64) + self.pool_start[relations]
+        relations, tails = np.empty_like(owners), np.empty_like(owners)
+        for part in _parts(relations):
+            part[:] = np.searchsorted(self.cumulative, rng.random(len(part)), side="right")
+        for heads, kinds, part in zip(_parts(owners), _parts(relations), _parts(tails), strict=True):
+            partners = self._partners(rng, heads, kinds)
+            swap = self.pool_is_heads[kinds]
+            heads[:], part[:] = np.where(swap, partners, heads), np.where(swap, heads, partners)
+        return _Edges(owners, relations, tails)
+
+    def _partners(self, rng: np.random.Generator, owners: np.ndarray, relations: np.ndarray) -> np.ndarray:
+        uniform = rng.random(len(owners))
+        places = (_power(uniform, self.skew[relations]) * self.pool_size[relations]).astype(np.int64)
+        places += self.pool_start[relations]
         partners = self.order[places % self.num_entities]
         loops = partners == owners
         partners[loops] = self.order[(places[loops] + 1) % self.num_entities]
-        swap = self.pool_is_heads[relations]
-        return _Edges(np.where(swap, partners, owners), relations, np.where(swap, owners, partners))
+        return partners
 
     def is_shared(self, edges: _Edges) -> np.ndarray:
         """bool [n]: whether both ends of the edge are in both graphs."""
         mask: np.ndarray = np.maximum(edges.heads, edges.tails) < self.num_shared
         return mask
+
+
+def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The array in pieces: a stream of random numbers is the same, however many are drawn at a time."""
+    return (array[begin : begin + FACTS_AT_ONCE] for begin in range(0, len(array), FACTS_AT_ONCE))
 
 
 def _power(base: np.ndarray, exponent: int | np.ndarray) -> np.ndarray:
@@ -198,8 +226,7 @@ def synthetic_pair(
 
     rng = np.random.default_rng([seed, 1])  # not the stream that splits the links
     world = _World.create(rng, n, num_shared, num_relations, usual.steepness)
-    facts = world.facts(rng, num_facts)
-    shared = facts.where(world.is_shared(facts))
+    shared = world.shared_facts(rng, num_facts)
     kg1, ids1 = _view(rng, world, shared, num_facts, noise, _same_relations(rng, num_relations))
     kg2, ids2 = _view(rng, world, shared, num_facts, noise, _changed_relations(rng, num_relations))
     links = np.stack([ids1[:num_shared], ids2[:num_shared]], axis=1, dtype=np.int64)
@@ -239,15 +266,18 @@ def _view(
     `relation_ids` int64 [R, 2] names a world relation by the kind of its tail, 0 or 1.
     """
     own = world.facts(rng, num_facts)
-    parts = (
-        shared.where(rng.random(len(shared.heads)) >= noise),
-        own.where(~world.is_shared(own)),
-        world.random_facts(rng, round(noise * len(shared.heads))),
-    )
-    heads, relations, tails = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    kept = shared.where(rng.random(len(shared.heads)) >= noise)
+    own = own.where(~world.is_shared(own))
+    added = world.random_facts(rng, round(noise * len(shared.heads)))
     kinds = rng.integers(2, size=world.num_entities)
     ids = rng.permutation(world.num_entities)
-    triples = np.stack([ids[heads], relation_ids[relations, kinds[tails]], ids[tails]], axis=1)
+    triples = np.empty((sum(len(part.heads) for part in (kept, own, added)), 3), dtype=np.int64)
+    begin = 0
+    for heads, relations, tails in (kept, own, added):
+        rows = triples[begin : begin + len(heads)]
+        rows[:, 0], rows[:, 1], rows[:, 2] = ids[heads], relation_ids[relations, kinds[tails]], ids[tails]
+        begin += len(heads)
+    del kept, own, added, rows  # before the graph is made, which needs more
     return KG(triples, world.num_entities, int(relation_ids.max()) + 1), ids
 
 

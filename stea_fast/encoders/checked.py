@@ -10,10 +10,13 @@ import numpy as np
 from stea_fast._executors.base import Executor
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
-from stea_fast._util.progress import steps
+from stea_fast._util.mapped import Empty
+from stea_fast._util.progress import Progress, steps
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Encoder
 from stea_fast.encoders.propagation import Propagation
+
+ROWS_AT_ONCE = 1 << 14  # checked at a time
 
 
 def epochs_of(given: int | None, name: str, encoder: Any) -> int:
@@ -46,14 +49,29 @@ def checked_embeddings(encoder: Encoder, kg1: KG, kg2: KG) -> tuple[Any, Any]:
     if shapes[0][1] != shapes[1][1]:
         raise ValueError(f"the encoder must give both graphs equally many columns; got shapes {shapes}")
     for name, side in zip(("kg1", "kg2"), embeddings, strict=True):
-        finite = np.isfinite(to_numpy(side, name)).all(axis=1)
-        if not finite.all():
-            raise ValueError(f"the encoder's embeddings of {name} hold NaN or infinity, first in row {finite.argmin()}")
+        if (row := _first_infinite(side, name)) is not None:
+            raise ValueError(f"the encoder's embeddings of {name} hold NaN or infinity, first in row {row}")
     return embeddings[0], embeddings[1]
 
 
-def computed_by(executor: Executor | None, encoder: Encoder) -> Encoder:
-    """The encoder, told where to compute its embeddings if it can compute them elsewhere."""
+def _first_infinite(matrix: Any, name: str) -> int | None:
+    """The first row that holds NaN or infinity, looking at some rows at a time."""
+    for begin in range(0, len(matrix), ROWS_AT_ONCE):
+        finite = np.isfinite(to_numpy(matrix[begin : begin + ROWS_AT_ONCE], name)).all(axis=1)
+        if not finite.all():
+            return begin + int(finite.argmin())
+    return None
+
+
+def computed_by(executor: Executor | None, encoder: Encoder, progress: Progress = False) -> Encoder:
+    """The encoder, told where to compute its embeddings if it can compute them elsewhere, and to show how far it is."""
     if isinstance(encoder, Propagation):
-        encoder.executor = executor
+        encoder.executor, encoder.progress = executor, progress
     return encoder
+
+
+def keep_embeddings(empty: Empty, *encoders: Encoder | None) -> None:
+    """Tell the encoders where their embeddings are to lie, if they can choose."""
+    for encoder in encoders:
+        if isinstance(encoder, Propagation):
+            encoder.empty = empty

@@ -21,6 +21,9 @@ from stea_fast._executors.spread import spread
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_tensor
 from stea_fast._util.devices import usable_device
+from stea_fast._util.mapped import Empty, in_memory
+from stea_fast._util.progress import Progress as Shown
+from stea_fast._util.progress import Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
@@ -74,6 +77,8 @@ class Propagation:
         self.relation_dim = chosen if embedding_bytes is None else min(chosen, max(fitting, LEAST_RELATION_DIM))
         self.pairs: np.ndarray | None = None
         self.executor: Executor | None = None  # where embeddings are made; None for this process
+        self.empty: Empty = in_memory  # where they lie
+        self.progress: Shown = False  # whether it is shown how many of their parts are done
 
     def fit(self, pairs: object, epochs: int = 1, *, progress: Progress | None = None) -> None:
         """Take these pairs (m, 2) as known. The work is done by `embeddings`."""
@@ -85,13 +90,21 @@ class Propagation:
         """float32 [n1, 16 · relation_dim] and [n2, 16 · relation_dim], unit rows; zero where nothing arrives."""
         if self.pairs is None:
             raise RuntimeError("no pairs yet: call fit(pairs) before embeddings()")
-        first, second = (
-            _embed(kg, self.pairs[:, side], self.dim, self.relation_dim, self.seed, self.executor)
-            for side, kg in enumerate((self.kg1, self.kg2))
-        )
+        sizes = self.kg1.num_entities, self.kg2.num_entities
+        batches = -(-self.relation_dim // BATCH)
+        with steps(self.progress, 2.0 * batches, f"embedding {sizes[0]:,} + {sizes[1]:,} entities") as step:
+            first, second = (self._embedded(side, step) for side in (0, 1))
         if self.device is None:
             return first, second
         return to_tensor(first, "embeddings", self.device), to_tensor(second, "embeddings", self.device)
+
+    def _embedded(self, side: int, step: Step) -> np.ndarray:
+        """Of one graph."""
+        assert self.pairs is not None, "there are pairs"
+        kg = (self.kg1, self.kg2)[side]
+        out = self.empty((kg.num_entities, self.relation_dim * FEATURES))
+        _embed(kg, self.pairs[:, side], self.dim, self.seed, self.executor, out, step)
+        return out
 
     def state(self) -> dict[str, np.ndarray]:
         """The pairs; everything else follows from them and the seed."""
@@ -104,24 +117,24 @@ class Propagation:
         self.pairs = check_pairs(pairs, self.kg1, self.kg2) if len(pairs) else None
 
 
-def _embed(kg: KG, seeds: np.ndarray, dim: int, relation_dim: int, seed: int, executor: Executor | None) -> np.ndarray:
-    """The triple view of one graph. Both graphs draw the same random numbers, in the same order."""
-    rng = np.random.default_rng(seed)
+def _embed(
+    kg: KG, seeds: np.ndarray, dim: int, seed: int, executor: Executor | None, out: np.ndarray, step: Step
+) -> None:
+    """Fill `out` with the triple view of one graph. Both graphs draw the same random numbers, in the same order."""
+    rng, relation_dim = np.random.default_rng(seed), out.shape[1] // FEATURES
     anchors = _projection(rng, len(seeds), dim)
     hops = _Hops.of(kg, seeds, anchors)
     strengths = dense_product(hops.relations, _projection(rng, hops.relations.shape[1], relation_dim))
     view = TripleView(*_edges(kg), kg.num_entities)
-    out = np.empty((kg.num_entities, relation_dim * FEATURES), dtype=np.float32)
     squares = np.zeros(kg.num_entities)
     batches = _batches(rng, strengths, hops.relations.shape[1])
-    made = spread(executor, _columns, batches, thread_count(None), hops.first, hops.whole, anchors, view)
+    made = spread(executor, _columns, batches, thread_count(None), hops.first, hops.whole, anchors, view, done=step)
     for begin, (columns, of_columns) in zip(range(0, relation_dim, BATCH), made, strict=True):
         out[:, begin * FEATURES : begin * FEATURES + columns.shape[1]] = columns
         squares += of_columns
     lengths = np.maximum(np.sqrt(squares), 1e-12).astype(np.float32)[:, None]
     for begin in range(0, len(out), ROWS):  # in place, a block at a time: no second matrix of this size
         out[begin : begin + ROWS] /= lengths[begin : begin + ROWS]
-    return out
 
 
 def _batches(rng: np.random.Generator, strengths: np.ndarray, depth: int) -> Iterator[Arrays]:

@@ -27,6 +27,7 @@ import numpy as np
 from stea_fast._backends.counts import merge
 from stea_fast._executors.base import Session, WorkersReplaced
 from stea_fast._util.array_ops import ops_of
+from stea_fast._util.progress import Repeatable, steps, uncounted
 from stea_fast.refinement import columns
 from stea_fast.refinement.beliefs import from_pairs
 from stea_fast.refinement.config import Joint
@@ -102,6 +103,7 @@ class JointRefinement:
     alignment: RelationAlignment
     beliefs: Beliefs
     sweeps = 0
+    counted = Repeatable(uncounted)
 
     def __init__(self, problem: Problem, method: Joint, prior: Prior, place: Workplace) -> None:
         self.problem, self.method, self.prior = problem, method, prior
@@ -112,8 +114,8 @@ class JointRefinement:
         task = Task(method, prior, place.placed(problem.seeds), self.shape, place.backend, there)
         self.executor = place.executor
         around = problem.surroundings
-        parts = parts_of(around.graphs) if there is None else [whole_part(around.graphs)]
-        self.shards: Session = self.executor.session(Shard, parts, *around.plain, around.values, task)
+        self.parts = parts_of(around.graphs) if there is None else [whole_part(around.graphs)]
+        self.shards: Session = self.executor.session(Shard, self.parts, *around.plain, around.values, task)
         try:
             self._reliably(self._start)
         except BaseException:
@@ -132,11 +134,17 @@ class JointRefinement:
 
     def run(self, sweeps: int) -> None:
         """Sweep until the matched pairs settle, at most this many times."""
-        for self.sweeps in range(1, sweeps + 1):
-            changed = self._reliably(self._sweep)
-            logger.debug("sweep %d of %d: %.1f %% of the matched pairs are new", self.sweeps, sweeps, 100 * changed)
-            if changed <= MAX_CHANGE_WHEN_SETTLED:
-                break
+        total = float(sweeps * len(self.parts))
+        what = f"up to {sweeps} sweeps over {self.shape[0]:,} x {self.shape[1]:,} in {len(self.parts)} parts"
+        with steps(self.problem.execution.progress, total, what) as step:
+            self.counted = Repeatable(step)
+            for self.sweeps in range(1, sweeps + 1):
+                changed = self._reliably(self._sweep)
+                self.counted.keep()
+                logger.debug("sweep %d of %d: %.1f %% of the matched pairs are new", self.sweeps, sweeps, 100 * changed)
+                if changed <= MAX_CHANGE_WHEN_SETTLED:
+                    break
+            step(total - self.sweeps * len(self.parts))
 
     def _sweep(self) -> float:
         """One sweep; returns the share of the matched pairs that were not matched before."""
@@ -146,9 +154,13 @@ class JointRefinement:
         proposed = told = None
         if self.method.proposals:
             told = Told(self.alignment, *map(self.around.beliefs, (0, 1), self.held.matched))
-            proposed = columns.chained(self.shards.map("propose", told))
-        sums = self.shards.map("weigh", self.alignment, soft1, proposed)
+            proposed = columns.chained(self.shards.map("propose", told, done=self._half))
+        sums = self.shards.map("weigh", self.alignment, soft1, proposed, done=self._half if told else self.counted)
         return self._judged(sums, told, self.method.balance, self.method.damping)
+
+    def _half(self, parts: int) -> None:
+        """Proposals and evidence are most of a sweep."""
+        self.counted(parts / 2)
 
     def _relations(self, soft1: Beliefs, soft2: Beliefs) -> RelationAlignment:
         """The relation alignment of a sweep; in the first ones with what relations have in common at seeds."""
@@ -213,6 +225,7 @@ class JointRefinement:
             return step()
         except WorkersReplaced as lost:  # the session counts the losses, and puts an end to them
             logger.warning("%s; the sweep begins anew", lost)
+            self.counted.take_back()
         if hasattr(self, "held"):
             self._reliably(self._restore)
         return self._reliably(step)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stea_fast._executors.base import Executor
 from stea_fast._util import validate
+from stea_fast._util.progress import Progress
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
 from stea_fast.data.id_space import check_candidates, check_not_a_union
@@ -25,6 +26,7 @@ class Execution(NamedTuple):
         rows_per_block: on a GPU, rows whose evidence is computed at a time; None for all.
         executor: where the shards of a joint refinement are; None for the threads of this process.
         device: the torch device of a refinement without candidates, which would say it.
+        progress: whether the progress of sweeps is shown, as `steps` takes it.
     """
 
     backend: str = "auto"
@@ -32,6 +34,7 @@ class Execution(NamedTuple):
     rows_per_block: int | None = None
     executor: Executor | None = None
     device: str = "cpu"
+    progress: Progress = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ class ScoresFromHost:
 
 def shard_place(problem: Problem) -> Workplace:
     """Where a joint refinement runs: as any other, unless an executor is asked for, whose workers have CPUs."""
-    backend, _, _, executor, *_ = problem.execution
+    backend, executor = problem.execution.backend, problem.execution.executor
     if executor is None:
         return workplace(problem)
     if _backends.use_cuda([], backend):
@@ -110,7 +110,7 @@ def workplace(problem: Problem) -> Workplace:
 
 def on_host(problem: Problem) -> Workplace:
     """The host, whatever the candidates are; it says so where graphs were copied to a device for nothing."""
-    backend, n_threads, _, executor, _ = problem.execution
+    backend, n_threads, _, executor, *_ = problem.execution
     kernels, count = _backends.resolve(backend), thread_count(n_threads)
     if unused := sorted({str(copy.device) for copy in _device_copies(problem)}):
         logger.warning(

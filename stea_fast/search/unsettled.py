@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast._executors.base import Executor
-from stea_fast._util.arrays import like, to_numpy
+from stea_fast._util.arrays import is_torch, like, to_numpy
+from stea_fast._util.mapped import Empty, in_memory, rows_of
 from stea_fast._util.progress import Progress
 from stea_fast.search.pair_scores import PairScorer
 from stea_fast.search.topk import pair_scorer, topk
@@ -23,6 +24,7 @@ def topk_of_unsettled(
     beta: float | None = None,
     executor: Executor | None = None,
     progress: Progress = None,
+    empty: Empty = in_memory,
 ) -> TopK:
     """`topk` by cosine without what is settled: an entity of a settled pair has its partner as its only candidate.
 
@@ -34,11 +36,12 @@ def topk_of_unsettled(
         emb1, emb2: embeddings [n1, d] and [n2, d], as `topk` takes them.
         settled: int64 [m, 2]; of the pairs of an entity that occurs twice, the last counts.
         k, csls, engine, beta, executor, progress: as `topk` takes them.
+        empty: makes the matrices of the open entities' embeddings.
     """
     open1, open2 = (_others(settled[:, side], len(emb)) for side, emb in enumerate((emb1, emb2)))
     if min(len(open1), len(open2)) == 0:
         return topk(emb1, emb2, k, csls, engine=engine, beta=beta, executor=executor, progress=progress)
-    opened = emb1[like(emb1, open1)], emb2[like(emb2, open2)]
+    opened = _opened(emb1, open1, empty), _opened(emb2, open2, empty)
     found = topk(*opened, k, csls, engine=engine, beta=beta, executor=executor, progress=progress)
     assert found.backward is not None, "a search has both directions"
     score = _scorer(emb1, emb2, (open1, open2), found)
@@ -53,6 +56,12 @@ def topk_of_unsettled(
             like(emb1, _filled(len(emb2), open2, of_columns, settled[:, 1], beta * scores)),
         )
     return TopK(forward, backward, logs, beta, found.engine, found.recall, score)
+
+
+def _opened(embedding: Array, rows: np.ndarray, empty: Empty) -> Array:
+    if is_torch(embedding) or embedding.dtype != np.float32:
+        return embedding[like(embedding, rows)]
+    return rows_of(embedding, rows, empty)
 
 
 def _others(settled: np.ndarray, size: int) -> np.ndarray:

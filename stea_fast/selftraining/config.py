@@ -116,8 +116,9 @@ class SelfTrainingConfig:
             everywhere else.
         tolerance: The run stops when at most this share of the pairs has changed since the round before.
         seed: The seed of the encoder's random numbers and of the choice of validation seeds.
-        memory: The memory that the process may take, such as "8GB": a run that is estimated to need more is refused.
-            The default, None, takes what the machine has left.
+        memory: The memory that the process may take, such as "8GB": a run that is estimated to need more keeps
+            propagation's embeddings in temporary files and, where that does not suffice, is refused. The default, None,
+            takes what the machine has left.
 
     Raises:
         ValueError: A number is outside its range.

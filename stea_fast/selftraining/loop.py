@@ -18,13 +18,14 @@ import numpy as np
 from stea_fast._executors.base import Executor
 from stea_fast._executors.named import executor_of
 from stea_fast._util.arrays import like, to_numpy
+from stea_fast._util.mapped import Empty, in_a_file, in_memory
 from stea_fast._util.options import names_nearest
 from stea_fast.clues.name_scores import with_names
 from stea_fast.clues.types import Clues, NoStartError
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import make
 from stea_fast.encoders.base import Encoder
-from stea_fast.encoders.checked import checked_embeddings, computed_by, epochs_of, train
+from stea_fast.encoders.checked import checked_embeddings, computed_by, epochs_of, keep_embeddings, train
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refined
@@ -79,15 +80,16 @@ class SelfTraining:
             needed, the similarity of names is added to that of the encoder, and equal values are evidence as neighbours
             are. The default, None, uses graphs and seeds alone.
         device: The torch device of the encoder, such as "cpu" or "cuda"; the default, None, takes the preset's.
-        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more is refused
-            before it begins; the default, None, takes what the machine has left.
+        memory: The memory that the process may take, such as "8GB". A run that is estimated to need more keeps the
+            embeddings of propagation in temporary files, to the same bits; where that does not suffice, it is refused
+            before it begins. The default, None, takes what the machine has left.
         checkpoint: A folder. After every training the state is written there, and in the end the result. A run that
             finds a state of the same data and configuration continues from it, to the same bits on the same machine
             with as many threads; of a finished run it returns the result at once. The default, None, writes nothing.
         callbacks: Functions that are called with every `Round` when it is finished.
         executor: Where sweeps, propagation and searches by cells run, as for `refine`; the default, None: this process.
-        progress: True shows the progress of training and search, False shows none; the default, None, shows it on a
-            terminal only.
+        progress: True shows the progress of training, embeddings, search and sweeps, whoever computes them, False shows
+            none; the default, None, shows it on a terminal only.
 
     Raises:
         ValueError: An argument has an unusable value: there are no seeds, or a graph has no triples.
@@ -133,7 +135,9 @@ class SelfTraining:
         if not structure:  # then there is nothing that an encoder could learn
             self.config = replace(PRESETS["structural"], search=self.config.search, seed=self.config.seed)
         self.method = self.config.method
-        self.execution = Execution(executor=executor_of(executor), device=self.config.encoder.device)
+        device = self.config.encoder.device
+        self.execution = Execution(executor=executor_of(executor), device=device, progress=progress)
+        self.empty: Empty = in_memory
         self.names = None if clues is None else clues.names
         self.values = usable_values(pair, clues, self.method)
         anchors = np.zeros((0, 2), dtype=np.int64) if clues is None else clues.anchors_beside(pair.train)
@@ -161,7 +165,8 @@ class SelfTraining:
 
     def _made(self, encoder: EncoderConfig) -> Encoder:
         options = {"seed": self.config.seed, "device": encoder.device, **encoder.options}
-        return computed_by(self.execution.executor, make(encoder.name, self.pair.kg1, self.pair.kg2, **options))
+        made = make(encoder.name, self.pair.kg1, self.pair.kg2, **options)
+        return computed_by(self.execution.executor, made, self.progress)
 
     def plan(self) -> Plan:
         """Estimate what the run will take, by a short calibration on this machine.
@@ -181,11 +186,15 @@ class SelfTraining:
             CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written, or
                 another run is using the folder.
             MemoryError: The run is estimated to need more memory than there is, or than `memory` allows.
+            OSError: There is no room for temporary files of embeddings; the message says how much is needed.
         """
         if self.config.memory is not None or is_long(self.pair):
             plan = self.plan()
             logging.getLogger(PLAN_LOGGER).info("%s", plan)
             plan.check_memory()
+            if plan.in_files:
+                self.empty = in_a_file
+                keep_embeddings(self.empty, self.encoder, self.starter)
         with nullcontext() if self.checkpoint is None else self.checkpoint.locked():
             return self._run()
 
@@ -255,7 +264,7 @@ class SelfTraining:
             # Two views agree on these pairs: hardly anything of a new search would change them.
             settled = np.concatenate([self.seeds, previous])
         where = self.execution.executor, self.progress
-        return searched(embeddings, self.config.search, *where, settled=settled, beta=beta)
+        return searched(embeddings, self.config.search, *where, settled=settled, beta=beta, empty=self.empty)
 
     def _save(self, state: State, result: SelfTrainingResult | None = None) -> None:
         if self.checkpoint is not None:

@@ -7,6 +7,7 @@ of about two, since large graphs miss the caches that small ones fit in, and rou
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from time import perf_counter
@@ -20,7 +21,7 @@ from stea_fast.encoders.propagation import Propagation
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.search.topk import APPROXIMATE, topk
-from stea_fast.selftraining.config import SelfTrainingConfig
+from stea_fast.selftraining.config import EncoderConfig, SelfTrainingConfig
 from stea_fast.selftraining.methods import Stea, Structural
 from stea_fast.selftraining.searching import engine_for, work_of
 
@@ -64,6 +65,8 @@ class Plan:
     Attributes:
         stages: The stages in their order.
         memory_limit: The memory that may be taken, in gigabytes: what was asked for, or what the machine has left.
+        in_files: How many gigabytes of embeddings are kept in temporary files, since they would not fit beside the
+            rest; 0 if all are in memory. The memory of the stages is then what they need without these.
 
     Example:
         >>> import stea_fast as sf
@@ -74,6 +77,7 @@ class Plan:
 
     stages: tuple[Stage, ...]
     memory_limit: float
+    in_files: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -93,15 +97,19 @@ class Plan:
         """
         if self.gigabytes > self.memory_limit:
             most = max(self.stages, key=lambda stage: stage.gigabytes)
+            needed = f"{most.gigabytes:.1f} GB" + (" with embeddings in files" if self.in_files else "")
             raise MemoryError(
-                f"the stage {most.name!r} is estimated to need {most.gigabytes:.1f} GB, and {self.memory_limit:.1f} GB "
+                f"the stage {most.name!r} is estimated to need {needed}, and {self.memory_limit:.1f} GB "
                 "may be taken; use preset 'structural', fewer dimensions (search.dimensions), or more memory"
             )
 
     def __str__(self) -> str:
         lines = [f"{stage.name:38}{_duration(stage.seconds):>12}{stage.gigabytes:9.1f} GB" for stage in self.stages]
         total = f"{'estimated in all':38}{_duration(self.seconds):>12}{self.gigabytes:9.1f} GB"
-        return "\n".join([*lines, f"{total} of {self.memory_limit:.1f} GB"])
+        lines.append(f"{total} of {self.memory_limit:.1f} GB")
+        if self.in_files:
+            lines.append(f"and {self.in_files:.1f} GB of embeddings in files in {tempfile.gettempdir()}")
+        return "\n".join(lines)
 
 
 def _duration(seconds: float) -> str:
@@ -114,10 +122,32 @@ def is_long(pair: Pair) -> bool:
 
 
 def plan_run(pair: Pair, config: SelfTrainingConfig) -> Plan:
-    """The plan of a run of self-training."""
+    """The plan of a run of self-training: with embeddings in files where it would not fit otherwise."""
     limit = memory.available() + memory.resident()
     if config.memory is not None:
         limit = memory.size_in_bytes(config.memory, "memory")
+    plan = Plan(tuple(_stages(pair, config, in_files=False)), limit / 1e9)
+    if plan.gigabytes <= plan.memory_limit or not can_be_in_files(config.encoder):
+        return plan
+    return Plan(tuple(_stages(pair, config, in_files=True)), limit / 1e9, _gigabytes_in_files(pair, config))
+
+
+def can_be_in_files(encoder: EncoderConfig) -> bool:
+    """Whether the embeddings of an encoder are written where they are to stay, instead of made in memory at once."""
+    return encoder.name == "propagation" and encoder.device == "cpu"
+
+
+def _gigabytes_in_files(pair: Pair, config: SelfTrainingConfig) -> float:
+    """Of the embeddings, and of what a search keeps beside them."""
+    width, searched = _width(config, pair), config.search.dimensions
+    copied: float = 0 if searched is None or searched >= width else searched
+    if isinstance(config.method, Stea) and config.method.two_views and config.rounds:
+        copied += SHARE_OPEN * (copied or width)
+    return float(4.0 * (width + copied) * (pair.kg1.num_entities + pair.kg2.num_entities) / 1e9)
+
+
+def _stages(pair: Pair, config: SelfTrainingConfig, *, in_files: bool) -> list[Stage]:
+    """The stages, if embeddings are in files or in memory."""
     sizes = pair.kg1.num_entities, pair.kg2.num_entities
     edges = len(pair.kg1.edges) + len(pair.kg2.edges)
     held = BASE_BYTES + BYTES_PER_EDGE * edges
@@ -125,15 +155,14 @@ def plan_run(pair: Pair, config: SelfTrainingConfig) -> Plan:
     spread = held + BYTES_PER_PAIR * PAIRS_PER_ENTITY * sum(sizes)
     method = config.method
     if isinstance(method, Structural):
-        stages = [Stage("spread by structure", sweep * method.refinement.sweeps, spread / 1e9)]
-        return Plan(tuple(stages), limit / 1e9)
+        return [Stage("spread by structure", sweep * method.refinement.sweeps, spread / 1e9)]
     width = _width(config, pair)
-    embedded = held + 4.0 * width * sum(sizes)
+    embedded = held + (0.0 if in_files else 4.0 * width * sum(sizes))
     rounds = config.rounds + 1
     embedding = rates().embedding * edges * width * rounds
     stages = [
         Stage(f"{rounds} x embeddings of {width} dimensions", embedding, embedded / 1e9),
-        *_searches(config, sizes, width, embedded),
+        *_searches(config, sizes, width, embedded, in_files),
     ]
     if isinstance(method, Stea):
         step = method.plan.method(0, last=False)
@@ -143,7 +172,7 @@ def plan_run(pair: Pair, config: SelfTrainingConfig) -> Plan:
         if method.two_views:
             alone = STRUCTURAL.sweeps + 10 * config.rounds
             stages.append(Stage(f"{rounds} x refinement by structure alone", sweep * alone, refined / 1e9))
-    return Plan(tuple(stages), limit / 1e9)
+    return stages
 
 
 def _width(config: SelfTrainingConfig, pair: Pair) -> int:
@@ -154,7 +183,9 @@ def _width(config: SelfTrainingConfig, pair: Pair) -> int:
     return 16 * Propagation(pair.kg1, pair.kg2, **options).relation_dim
 
 
-def _searches(config: SelfTrainingConfig, sizes: tuple[int, int], width: int, embedded: float) -> list[Stage]:
+def _searches(
+    config: SelfTrainingConfig, sizes: tuple[int, int], width: int, embedded: float, in_files: bool
+) -> list[Stage]:
     """The search of everything, and those of what is open afterwards."""
     search = config.search
     width = width if search.dimensions is None else min(search.dimensions, width)
@@ -166,7 +197,8 @@ def _searches(config: SelfTrainingConfig, sizes: tuple[int, int], width: int, em
         share = SHARE_LOOKED_AT if engine in APPROXIMATE else 1.0
         seconds = times * share * rates().product * work_of(search, rows, columns, width)
         kind = "approximate" if engine in APPROXIMATE else "exact"
-        needed = embedded + 4.0 * width * (rows + columns if two_views else 0) + 240.0 * sum(sizes)
+        copied = 4.0 * width * (rows + columns) if two_views and not in_files else 0.0
+        needed = embedded + copied + 240.0 * sum(sizes)
         if times:
             stages.append(Stage(f"{times} x {kind} search of {rows:,} x {columns:,}", seconds, needed / 1e9))
     return stages

@@ -10,6 +10,7 @@ import numpy as np
 from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
 from stea_fast._util.arrays import like, to_numpy
+from stea_fast._util.mapped import Empty, in_memory
 from stea_fast._util.progress import Progress
 from stea_fast.search.topk import topk
 from stea_fast.search.unsettled import topk_of_unsettled
@@ -43,6 +44,7 @@ def searched(
     *,
     settled: np.ndarray | None,
     beta: float | None,
+    empty: Empty = in_memory,
 ) -> tuple[TopK, dict[str, Any]]:
     """The candidates of a round, and what is worth knowing of the search.
 
@@ -52,8 +54,9 @@ def searched(
         executor, progress: as `topk` takes them.
         settled: int64 [m, 2], pairs whose entities are not searched; None searches everything.
         beta: for partition sums; None leaves them out.
+        empty: makes the matrices that are as large as embeddings.
     """
-    emb1, emb2 = in_fewer_dimensions(embeddings, search.dimensions)
+    emb1, emb2 = in_fewer_dimensions(embeddings, search.dimensions, empty)
     sizes = [len(emb1), len(emb2)]
     if settled is not None:
         opened = [size - len(np.unique(settled[:, side])) for side, size in enumerate(sizes)]
@@ -63,7 +66,7 @@ def searched(
     if settled is None:
         found = topk(emb1, emb2, search.k, search.csls, **options)
     else:
-        found = topk_of_unsettled(emb1, emb2, settled, search.k, search.csls, **options)
+        found = topk_of_unsettled(emb1, emb2, settled, search.k, search.csls, empty=empty, **options)
     facts: dict[str, Any] = {"engine": found.engine, "sources": sizes[0], "targets": sizes[1], "width": emb1.shape[1]}
     if found.recall is not None:
         facts["recall"] = [round(share, 4) for share in found.recall]
@@ -73,7 +76,9 @@ def searched(
     return found, facts
 
 
-def in_fewer_dimensions(embeddings: tuple[Array, Array], dimensions: int | None) -> tuple[Array, Array]:
+def in_fewer_dimensions(
+    embeddings: tuple[Array, Array], dimensions: int | None, empty: Empty = in_memory
+) -> tuple[Array, Array]:
     """Random directions of the embeddings, which keep cosines up to about 1 / √dimensions; None keeps all of them."""
     width = int(embeddings[0].shape[1])
     if dimensions is None or dimensions == width:
@@ -85,13 +90,13 @@ def in_fewer_dimensions(embeddings: tuple[Array, Array], dimensions: int | None)
         )
     directions = np.random.default_rng(SEED).standard_normal((width, dimensions), dtype=np.float32)
     directions /= np.sqrt(np.float32(dimensions))
-    first, second = (like(embedding, _projected(embedding, directions)) for embedding in embeddings)
+    first, second = (like(embedding, _projected(embedding, directions, empty)) for embedding in embeddings)
     return first, second
 
 
-def _projected(embedding: Array, directions: np.ndarray) -> np.ndarray:
+def _projected(embedding: Array, directions: np.ndarray, empty: Empty) -> np.ndarray:
     values = to_numpy(embedding, "embeddings")
-    out = np.empty((len(values), directions.shape[1]), dtype=np.float32)
+    out = empty((len(values), directions.shape[1]))
     for begin in range(0, len(values), ROWS_AT_ONCE):
         span = slice(begin, begin + ROWS_AT_ONCE)
         dense_product(values[span].astype(np.float32), directions, out[span])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stea_fast._executors.base import Executor
+from stea_fast._executors.base import Done, Executor
 from stea_fast._executors.spread import spread
 from stea_fast._util import validate
+from stea_fast._util.progress import Progress, steps, uncounted
 from stea_fast._util.threads import thread_count
 from stea_fast.types import Candidates, Ranking
 from stea_fast.values.labels import DistinctTexts, LabelsLike, as_labels, distinct_texts
@@ -27,6 +28,7 @@ def name_candidates(
     min_score: float = 0.05,
     n_threads: int | None = None,
     executor: Executor | None = None,
+    progress: Progress = False,
 ) -> Candidates:
     """Find the entities with the most similar names, in both directions.
 
@@ -40,6 +42,7 @@ def name_candidates(
         min_score: The least cosine of a candidate, in (0, 1].
         n_threads: The number of threads; None, the default, for all that the process may use.
         executor: Where names are searched; None, the default, for this process.
+        progress: Whether it is shown how many parts of them are done, as `steps` takes it.
 
     Returns:
         Candidates for `refine`: int32 indices and float32 scores [n, k], best first, -1 and 0 where there are no more;
@@ -50,8 +53,11 @@ def name_candidates(
     threads = thread_count(n_threads)
     side1, side2 = (distinct_texts(as_labels(labels), TIER) for labels in (labels1, labels2))
     vectors1, vectors2 = tfidf(*character_grams(side1.texts, side2.texts), threads)
-    forward = _EntitySearch(side1, side2, k).run(vectors1, vectors2, min_score, threads, executor)
-    backward = _EntitySearch(side2, side1, k).run(vectors2, vectors1, min_score, threads, executor)
+    searches = _EntitySearch(side1, side2, k), _EntitySearch(side2, side1, k)
+    total = float(sum(len(search.parts(search.order, executor)) for search in searches))
+    with steps(progress, total, f"searching {len(side1.texts):,} and {len(side2.texts):,} names") as step:
+        forward = searches[0].run(vectors1, vectors2, min_score, threads, executor, step)
+        backward = searches[1].run(vectors2, vectors1, min_score, threads, executor, step)
     return Candidates(forward, backward)
 
 
@@ -70,27 +76,34 @@ class _EntitySearch:
         self.queries, self.targets, self.k = queries, targets, k
         self.indptr = targets.indptr
         self.owners = np.minimum(np.diff(self.indptr), k)  # of a text; the lowest come first, others are never needed
+        # In alphabetical order, neighbours lead to the same places in memory, which are then still in the cache.
+        self.order = np.array(sorted(range(len(queries.texts)), key=queries.texts.__getitem__), dtype=np.int64)
+
+    @staticmethod
+    def parts(texts: np.ndarray, executor: Executor | None) -> list[np.ndarray]:
+        """The texts in parts for workers; in one where there are none."""
+        size = QUERIES_PER_PART if executor is not None else max(len(texts), 1)
+        return [texts[begin : begin + size] for begin in range(0, len(texts), size)]
 
     def run(
-        self, vectors: Vectors, others: Vectors, min_score: float, n_threads: int, executor: Executor | None = None
+        self, vectors: Vectors, others: Vectors, min_score: float, n_threads: int, executor: Executor | None, done: Done
     ) -> Ranking:
         """Search, with more texts where those found belong to too few entities."""
         width = min(self.k, max(len(self.targets.texts), 1))
-        # In alphabetical order, neighbours lead to the same places in memory, which are then still in the cache.
-        pending = np.array(sorted(range(len(self.queries.texts)), key=self.queries.texts.__getitem__), dtype=np.int64)
+        pending = self.order
         out = Ranking(
             np.full((self.queries.num_entities, self.k), -1, dtype=np.int32),
             np.zeros((self.queries.num_entities, self.k), dtype=np.float32),
         )
         found: list[tuple[np.ndarray, ...]] = []
         while len(pending):
-            size = len(pending) if executor is None else QUERIES_PER_PART
-            parts = [pending[begin : begin + size] for begin in range(0, len(pending), size)]
-            nearest = list(spread(executor, _nearest, parts, n_threads, vectors, others, width, min_score))
+            common = vectors, others, width, min_score
+            nearest = list(spread(executor, _nearest, self.parts(pending, executor), n_threads, *common, done=done))
+            done = uncounted  # the few that are searched again
             indices, scores = (np.concatenate(each) for each in zip(*nearest, strict=True))
             short = self._too_few(indices) if width < min(MOST_NAMES * self.k, len(self.targets.texts)) else None
-            done = slice(None) if short is None else ~short
-            found.append((pending[done], indices[done], scores[done]))
+            enough = slice(None) if short is None else ~short
+            found.append((pending[enough], indices[enough], scores[enough]))
             pending = pending[:0] if short is None else pending[short]
             width = min(2 * width, len(self.targets.texts))
         self._collect(found, out)

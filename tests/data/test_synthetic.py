@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from stea_fast.data import synthetic
 from stea_fast.data.graph import KG
 from stea_fast.data.pair import Pair
 from stea_fast.data.sealed import reveal
@@ -47,6 +50,26 @@ def adjacency(kg: KG) -> csr_array:
 def test_the_same_arguments_give_the_same_pair():
     assert fingerprint(synthetic_pair(500, 3)) == fingerprint(synthetic_pair(500, 3))
     assert fingerprint(synthetic_pair(500, 3)) != fingerprint(synthetic_pair(500, 4))
+
+
+@pytest.mark.parametrize("profile", ["dense", "dbp1m"])
+def test_how_much_is_made_at_a_time_changes_nothing(monkeypatch, profile):
+    whole = synthetic_pair(500, seed=1, profile=profile)
+    monkeypatch.setattr(synthetic, "FACTS_AT_ONCE", 7)
+    monkeypatch.setattr("stea_fast.data.adjacency.AT_ONCE", 11)
+    assert fingerprint(synthetic_pair(500, seed=1, profile=profile)) == fingerprint(whole)
+
+
+def test_making_a_pair_takes_little_beside_the_pair(tmp_path):
+    """Of a hundred thousand entities; what a process without a pair holds is measured beside it."""
+    code = (
+        "import sys, tracemalloc; from stea_fast.data.synthetic import synthetic_pair; synthetic_pair(100)\n"
+        "tracemalloc.start(); pair = synthetic_pair(100_000, profile='dense')\n"
+        "print(*tracemalloc.get_traced_memory())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    left, most = map(int, done.stdout.split())
+    assert most < 3.2 * left
 
 
 def test_the_default_pair_is_the_same_on_every_machine():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from stea_fast._executors.ray_cluster import RayExecutor
-from stea_fast.alignment.api import CALIBRATIONS, align
+from stea_fast.alignment.api import CALIBRATIONS, Alignment, align
 from stea_fast.cli import inputs
 from stea_fast.cli.console import Console, UsageError
 from stea_fast.cli.exit_codes import OK
@@ -67,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", type=Path, metavar="FOLDER", help="continue there, and decide anew without new runs"
     )
     group.add_argument(
-        "--ray", metavar="auto|ADDRESS", help="run sweeps on this Ray cluster; --threads is the threads of a worker"
+        "--ray",
+        metavar="auto|ADDRESS",
+        help="run what is heavy on this Ray cluster; --threads is the threads of a worker",
     )
     inputs.add_graph_options(parser)
     inputs.add_value_options(parser)
@@ -78,24 +81,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     given = (getattr(arguments, f"{kind}{side}") for kind in ("names", "values", "features") for side in (1, 2))
     inputs.check_outputs(arguments, [*arguments.graphs, arguments.seeds, arguments.gold, *given])
     pair = _pair(arguments, console)
-    clues = _clues(pair, arguments, console)
-    if arguments.no_structure:
-        pair = pair.without_structure()
-    console.note(
-        f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
-    )
-    name = arguments.preset or usual_preset(pair, has_seeds=len(pair.train) > 0)
-    executor = None if arguments.ray is None else RayExecutor(arguments.ray, threads=arguments.threads or 1)
-    alignment = align(
-        pair, preset=_preset(arguments, name), search=_search(arguments, name), memory=arguments.memory,
-        executor=executor,
-        min_prob=arguments.min_prob, precision=arguments.precision,
-        one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
-        rounds=arguments.rounds, checkpoint=arguments.checkpoint,
-        clues=clues, progress=console.progress, callbacks=[_Rounds(name, arguments.rounds, console)],
-    )  # fmt: skip
-    if executor is not None:
-        executor.close()
+    ray = nullcontext() if arguments.ray is None else RayExecutor(arguments.ray, threads=arguments.threads or 1)
+    with ray as executor:
+        alignment = _aligned(pair, arguments, console, executor)
     inputs.write_outputs(alignment, arguments)
     facts, text = inputs.summary(alignment, arguments)
     judged = alignment.quality()
@@ -104,6 +92,24 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         text = f"{judged}\n{text}"
     console.result(facts, text)
     return OK
+
+
+def _aligned(pair: Pair, arguments: argparse.Namespace, console: Console, executor: RayExecutor | None) -> Alignment:
+    clues = _clues(pair, arguments, console, executor)
+    if arguments.no_structure:
+        pair = pair.without_structure()
+    console.note(
+        f"aligning with {len(pair.train):,} seeds" + ("" if arguments.calibration == "none" else ", calibrating first")
+    )
+    name = arguments.preset or usual_preset(pair, has_seeds=len(pair.train) > 0)
+    return align(
+        pair, preset=_preset(arguments, name), search=_search(arguments, name), memory=arguments.memory,
+        executor=executor,
+        min_prob=arguments.min_prob, precision=arguments.precision,
+        one_to_one=arguments.one_to_one, seed=arguments.seed, calibration=arguments.calibration,
+        rounds=arguments.rounds, checkpoint=arguments.checkpoint,
+        clues=clues, progress=console.progress, callbacks=[_Rounds(name, arguments.rounds, console)],
+    )  # fmt: skip
 
 
 def _preset(arguments: argparse.Namespace, name: str) -> str | SelfTrainingConfig:
@@ -151,7 +157,7 @@ def _used(arguments: argparse.Namespace, *, has_seeds: bool) -> set[str]:
     return used | ({"features"} if arguments.features1 is not None else set())
 
 
-def _clues(pair: Pair, arguments: argparse.Namespace, console: Console) -> Clues | None:
+def _clues(pair: Pair, arguments: argparse.Namespace, console: Console, executor: RayExecutor | None) -> Clues | None:
     """What names, values and features say, if they are to be asked; tells what was found."""
     used = _used(arguments, has_seeds=len(pair.train) > 0)
     features = inputs.read_feature_files(arguments, pair, console)
@@ -159,7 +165,10 @@ def _clues(pair: Pair, arguments: argparse.Namespace, console: Console) -> Clues
         if arguments.no_structure:
             raise UsageError("--no-structure leaves nothing: add --use-names always or --use-values always")
         return None
-    clues = find_clues(pair, names="names" in used, values="values" in used, features=features)
+    clues = find_clues(
+        pair, names="names" in used, values="values" in used, features=features, executor=executor,
+        progress=console.progress,
+    )  # fmt: skip
     for sentence in clues.found:
         console.note(sentence)
     clues.check_start(pair.train)
