@@ -40,8 +40,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 # What is changed of the options of the preset's encoder.
 TRAINING: dict[str, dict[str, Any]] = {
-    "batch_2048": {"batch_size": 2048},
-    "batch_2048_fast": {"batch_size": 2048, "learning_rate": 0.007},
+    "batch_1024": {"batch_size": 1024, "learning_rate": 0.005},
+    "batch_2048_slow": {"batch_size": 2048, "learning_rate": 0.005},
     "negatives_4096": {"num_negatives": 4096},
 }
 

@@ -142,7 +142,7 @@ def test_a_line_says_all_that_is_needed_to_judge_the_run(runner):
     assert record["id"] == "demo/synthetic/10%/stea/propagation/3_rounds/split0"
     settings = record["settings"]
     assert settings["rounds"] == 3 and settings["method"]["refinement"]["name"] == "paper"
-    assert settings["encoder"]["name"] == "propagation" and settings["encoder"]["options"] == {"relation_dim": "64"}
+    assert settings["encoder"]["name"] == "propagation" and settings["encoder"]["options"]["relation_dim"] == "64"
     assert settings["epochs"] == [1, 1]
     assert record["machine"]["numpy"] == np.__version__ and record["peak_mb"] > 0
     last = record["history"][-1]["metrics"]
@@ -263,9 +263,11 @@ def in_old_words(settings):
         return {name: settings[name] for name in OLD_WORDS}
     encoder, method, search = settings["encoder"], settings["method"], settings["search"]
     assert search.get("engine", "auto") == "auto" and search.get("dimensions") is search.get("budget") is None
+    # The bound in bytes came later: it is far above what these graphs take, and changes nothing of them.
+    options = {name: str(value) for name, value in encoder["options"].items() if name != "embedding_bytes"}
     return {
         "encoder": encoder["name"],
-        "encoder_options": {name: str(value) for name, value in encoder["options"].items()},
+        "encoder_options": options,
         "method": method["name"],
         "relations": method.get("relations", "estimated"),
         "start_rounds": method.get("start_rounds", 0),
