@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from test_executors import ExecutorContract, assert_same_bits, refined
+from test_shortages import WithoutMemory, WithoutSpillDisk, WithoutStore, check_shortage
 
 import stea_fast as sf
 from stea_fast._executors import ray_cluster, ray_nodes
@@ -57,6 +61,17 @@ class TestRay(ExecutorContract):
     def test_more_workers_than_cpus_are_refused(self):
         with pytest.raises(ExecutorError, match="3 CPUs, too few for 9 workers"):
             sf.RayExecutor(workers=9)
+
+    @pytest.mark.parametrize(
+        ("shard", "advice"),
+        [
+            (WithoutMemory, "a worker ran out of memory: use fewer workers"),
+            (WithoutStore, "object store is too small"),
+            (WithoutSpillDisk, "make room in its temporary folder"),
+        ],
+    )
+    def test_workers_that_run_out_of_something(self, shard, advice, tmp_path, monkeypatch):
+        check_shortage(lambda: sf.RayExecutor(workers=1), shard, advice, tmp_path, monkeypatch)
 
     def test_what_is_given_again_is_stored_once(self, pair):
         with sf.RayExecutor(workers=1) as executor:
@@ -124,6 +139,27 @@ def test_an_address_that_nobody_answers_at_is_said_at_once():
         sf.RayExecutor("nonsense")
     with pytest.raises(TypeError, match="address"):
         sf.RayExecutor(7)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_what_answers_and_is_no_cluster_is_said_instead_of_waiting_for_it(monkeypatch, answer):
+    """A server of something else, or one that says nothing: Ray itself would try for minutes."""
+    monkeypatch.setattr(ray_cluster, "SECONDS_TO_ANSWER", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection, suppress(ConnectionResetError):
+                connection.recv(64)
+                connection.sendall(answer)
+                connection.recv(64)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = server.getsockname()[1]
+        with pytest.raises(ExecutorError, match=rf"what answers at 127\.0\.0\.1:{port} is no head of a Ray cluster"):
+            sf.RayExecutor(f"127.0.0.1:{port}")
+        thread.join()
 
 
 def test_without_a_cluster_auto_says_how_to_start_one(monkeypatch):

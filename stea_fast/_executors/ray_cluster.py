@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import weakref
 from collections.abc import Iterator, Sequence
@@ -212,12 +213,30 @@ def _check_answers(address: str) -> None:
     """Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+        with socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER) as connection:
+            speaks = os.environ.get("RAY_USE_TLS") == "1" or _speaks_http2(connection)
     except (OSError, ValueError) as error:
         raise ExecutorError(
             f"nobody answers at {address} ({error}): the address is that of the head, host:{PORT} as a rule; "
             "`ray start --head` prints it"
         ) from error
+    if not speaks:
+        raise ExecutorError(
+            f"what answers at {address} is no head of a Ray cluster: its address has the port {PORT} as a rule, and "
+            "`ray start --head` prints it"
+        )
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether the other side begins as a server of HTTP/2 must, which a head of Ray is: with its settings."""
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+    answer = b""
+    try:
+        while len(answer) < 4 and (more := connection.recv(9)):
+            answer += more
+    except TimeoutError:
+        return False
+    return len(answer) >= 4 and answer[3] == 4
 
 
 def _end(ray: Any, crew: list[Any], stored: dict[int, Any], own: bool) -> None:
