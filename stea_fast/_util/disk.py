@@ -10,7 +10,9 @@ import errno
 import fcntl
 import io
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,22 @@ _NOT_OFFERED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 def create(path: Path, mode: int = 0o666) -> int:
     """A descriptor of a new file; that there is one already is an error. The user's mask applies to the mode."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+
+
+def temporary_folder() -> Path:
+    """The system's folder for temporary files (`TMPDIR`)."""
+    return Path(tempfile.gettempdir())
+
+
+def create_temporary(folder: Path) -> tuple[int, Path]:
+    """A descriptor of a new file with a name that nobody has, and its path."""
+    descriptor, name = tempfile.mkstemp(prefix="stea-fast-", dir=folder)
+    return descriptor, Path(name)
+
+
+def free_bytes(folder: Path) -> int:
+    """How many bytes there is room for."""
+    return shutil.disk_usage(folder).free
 
 
 def open_path(path: Path, flags: int) -> int:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,10 +33,10 @@ def in_a_file(shape: tuple[int, int]) -> np.ndarray:
     size = 4 * shape[0] * shape[1]
     if not size:
         return in_memory(shape)
-    folder = Path(tempfile.gettempdir())
+    folder = disk.temporary_folder()
     try:
-        descriptor, name = tempfile.mkstemp(prefix="stea-fast-", dir=folder)
-        disk.remove(Path(name))
+        descriptor, path = disk.create_temporary(folder)
+        disk.remove(path)
         try:
             disk.take_room(descriptor, size)
             mapped = mmap.mmap(descriptor, size)  # has a descriptor of its own
@@ -60,7 +58,7 @@ def rows_of(matrix: np.ndarray, rows: np.ndarray, empty: Empty, at_once: int = 1
 def _explained(error: OSError, folder: Path, size: int) -> OSError:
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return OSError(error.errno, f"cannot write embeddings to a file in {folder}: {error.strerror or error}")
-    free = shutil.disk_usage(folder).free
+    free = disk.free_bytes(folder)
     return OSError(
         error.errno,
         f"embeddings of {size / 1e9:.2g} GB are to be in a file, since memory is short, but {folder} has only "

@@ -7,14 +7,13 @@ of about two, since large graphs miss the caches that small ones fit in, and rou
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from time import perf_counter
 
 import numpy as np
 
-from stea_fast._util import memory
+from stea_fast._util import disk, memory
 from stea_fast.data.pair import Pair
 from stea_fast.data.synthetic import synthetic_pair
 from stea_fast.encoders.propagation import Propagation
@@ -108,7 +107,7 @@ class Plan:
         total = f"{'estimated in all':38}{_duration(self.seconds):>12}{self.gigabytes:9.1f} GB"
         lines.append(f"{total} of {self.memory_limit:.1f} GB")
         if self.in_files:
-            lines.append(f"and {self.in_files:.1f} GB of embeddings in files in {tempfile.gettempdir()}")
+            lines.append(f"and {self.in_files:.1f} GB of embeddings in files in {disk.temporary_folder()}")
         return "\n".join(lines)
 
 
