@@ -45,4 +45,5 @@ def all_cells() -> list[Cell]:
     pairs = [*synthetic, *DATASETS]
     cells = [Cell(pair, fraction, preset) for pair in pairs for fraction in FRACTIONS for preset in PRESETS]
     small = [Cell(pair, 0.01, preset) for pair in SMALL_DATASETS for preset in PRESETS]
-    return [*cells, *small, Cell("dbp15k_zh_en", 0.3, "structural")]
+    single = [Cell("dbp15k_zh_en", 0.3, "structural"), Cell("debian_bookworm_trixie", 0.01, "fast")]
+    return [*cells, *small, *single]
