@@ -25,14 +25,17 @@ def compiled(compiler: Compiler, target: str, kernels: Sequence[str]) -> Image:
     """The kernels for "sm_90" or "compute_90", from the disk if the same sources were compiled before."""
     identity = source_bytes() + repr((compiler.version, target, sorted(kernels))).encode()
     path = folder() / f"{target}-{hashlib.sha256(identity).hexdigest()[:32]}.bin"
-    image = _read(path)
+    image = kept(path)
     if image is None:
         image = compiler.compile(target, kernels)
-        _write(path, image)
+        try:
+            keep(path, image)
+        except OSError as error:
+            logger.warning("compiled CUDA kernels cannot be kept and will be compiled in every process: %s", error)
     return image
 
 
-def _read(path: Path) -> Image | None:
+def kept(path: Path) -> Image | None:
     """What is kept there; None if there is nothing, or it is damaged."""
     try:
         head, _, code = path.read_bytes().partition(b"\n")
@@ -47,14 +50,12 @@ def _read(path: Path) -> Image | None:
     return None
 
 
-def _write(path: Path, image: Image) -> None:
+def keep(path: Path, image: Image) -> None:
+    """Write compiled kernels to a file, for which the folders are made."""
     record = {"entries": image.entries, "sha256": _digest(image.entries, image.code)}
-    try:
-        atomic.make_folders(path.parent)
-        with atomic.replacing(path) as stream:
-            stream.write(json.dumps(record).encode() + b"\n" + image.code)
-    except OSError as error:
-        logger.warning("compiled CUDA kernels cannot be kept and will be compiled in every process: %s", error)
+    atomic.make_folders(path.parent)
+    with atomic.replacing(path) as stream:
+        stream.write(json.dumps(record).encode() + b"\n" + image.code)
 
 
 def _digest(entries: dict[str, str], code: bytes) -> str:
