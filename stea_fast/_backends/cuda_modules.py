@@ -97,8 +97,8 @@ def _prebuilt() -> tuple[Launchers | None, str]:
         return None, NOT_BUILT
     except ImportError as error:
         return None, f"broken: {error}"
-    count, error = module.devices()
-    return Launchers(module), unserved(module) if count else f"the compiled kernels see no device: {error}"
+    count, why_none = module.devices()
+    return Launchers(module), unserved(module) if count else f"the compiled kernels see no device: {why_none}"
 
 
 def _compiling(reason: str) -> tuple[Launchers | None, str]:

@@ -153,7 +153,7 @@ def test_what_nvrtc_says_of_a_wrong_source_is_told(compiler, monkeypatch):
 def test_a_pair_is_refined_by_kernels_compiled_here(compiler, builder, cache, tmp_path):
     """Bindings, launchers, cache and the driver's functions as on a GPU; the kernels' PTX is interpreted.
 
-    They are compiled in this process: beside a driver with so few functions NVRTC itself crashes.
+    They are compiled in this process, since NVRTC was seen to crash in one where the tests' driver stands for libcuda.
     """
     kernel_cache.compiled(compiler, f"compute_{compiler.architectures[-1]}", KERNELS)
     pytest.importorskip("stea_fast._cuda_jit", reason="this build has no launchers for run time")
