@@ -133,14 +133,6 @@ def test_the_module_is_small(module):
     assert module.stat().st_size < 2_500_000
 
 
-def test_only_the_module_of_the_cpu_holds_the_tiers(module):
-    core = importlib.util.find_spec("stea_fast._core")
-    if core is None or core.origin is None:
-        pytest.skip("this build has no native module")
-    found = {path: b"_ZN4stea8baseline" in path.read_bytes() for path in (module, Path(core.origin))}
-    assert found == {module: False, Path(core.origin): True}
-
-
 def test_the_module_imports_without_a_driver():
     if importlib.util.find_spec("stea_fast._cuda") is None:
         pytest.skip("this build has no CUDA module")
