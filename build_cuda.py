@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
+KERNELS = ROOT / "csrc" / "kernels"
 SOURCES = ("device", "evidence", "mutual_best", "relation_counts")
-ARCHITECTURES = (75, 80, 86, 89, 90, 100, 110, 120)  # what the toolkit does not know is left out
+ARCHITECTURES = (60, 70, 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)  # what nvcc does not know is left out
 NVCC_FLAGS = ["-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 
 
@@ -42,10 +43,12 @@ class Toolkit:
         return [number for number in ARCHITECTURES if f"sm_{number}\n" in listed + "\n"]
 
     def code_flags(self) -> list[str]:
-        """Machine code for every architecture, and PTX of the newest for those to come."""
+        """Machine code for every architecture, and PTX of the oldest and of the newest for those that have none."""
         numbers = self.architectures()
         flags = [f"-gencode=arch=compute_{n},code=sm_{n}" for n in numbers]
-        return [*flags, f"-gencode=arch=compute_{numbers[-1]},code=compute_{numbers[-1]}"]
+        flags += [f"-gencode=arch=compute_{n},code=compute_{n}" for n in (numbers[0], numbers[-1])]
+        small = "--compress-mode" in _output([self.nvcc, "--help"])  # a quarter of the size; CUDA 12.8 brought it
+        return [*flags, "--compress-mode=size"] if small else flags
 
 
 def wanted() -> str:
@@ -98,6 +101,19 @@ def decide() -> Toolkit | None:
         return None
     print(f"stea_fast: CUDA backend with toolkit {toolkit.release}", file=sys.stderr)
     return toolkit
+
+
+def run_time_sources() -> list[Path]:
+    """The files with the kernels, and all that they include: what a compiler at run time reads."""
+    waiting = [KERNELS / "cuda" / f"{stem}.cu" for stem in SOURCES if stem != "device"]
+    found: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            names = re.findall(r'^#include "(.+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+            waiting += [(path.parent / name).resolve() for name in names]
+    return sorted(found)
 
 
 def compile_objects(toolkit: Toolkit) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.errors import BaseError, CCompilerError, CompileError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # a build front end need not run in this folder
@@ -118,8 +119,37 @@ def cuda_extension(toolkit: build_cuda.Toolkit):
     )
 
 
+def cuda_jit_extension():
+    """The same functions for kernels that are compiled at run time; needs neither the toolkit nor its runtime."""
+    from pybind11.setup_helpers import Pybind11Extension
+
+    folder = "csrc/kernels/cuda/driver"
+    return Pybind11Extension(
+        "stea_fast._cuda_jit",
+        ["csrc/bindings/cuda_module.cpp", *(f"{folder}/{stem}.cpp" for stem in ("launchers", "library", "runtime"))],
+        depends=HEADERS,
+        define_macros=[("STEA_CUDA_JIT", None)],
+        extra_compile_args=CFLAGS,
+        extra_link_args=["-ldl", "-pthread"],
+        optional=build_cuda.wanted() != "on",
+    )
+
+
+class BuildPackage(build_py):
+    """Puts the sources of the kernels that are compiled at run time into the package."""
+
+    def run(self) -> None:
+        super().run()
+        if not HAS_CUDA_DRIVERS or self.editable_mode:
+            return
+        for path in build_cuda.run_time_sources():
+            target = Path(self.build_lib) / "stea_fast" / "_cuda_sources" / path.relative_to(build_cuda.KERNELS)
+            self.mkpath(str(target.parent))
+            self.copy_file(str(path), str(target))
+
+
 class BuildExtensions(build_ext):
-    """nvcc compiles the kernels before the module that holds them is linked."""
+    """nvcc compiles the kernels before the module that holds them is linked; only the CPU's module holds the tiers."""
 
     def build_extension(self, ext) -> None:
         if ext.name == "stea_fast._cuda":
@@ -127,13 +157,25 @@ class BuildExtensions(build_ext):
                 ext.extra_objects = build_cuda.compile_objects(TOOLKIT)
             except subprocess.CalledProcessError as error:
                 raise CompileError(f"nvcc failed: {error}") from None
-        super().build_extension(ext)
+        # setuptools links what build_clib has made into every extension, whether it uses it or not.
+        everywhere = self.compiler.libraries
+        if ext.name != "stea_fast._core":
+            self.compiler.set_libraries([name for name in everywhere if not name.startswith("stea_")])
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler.set_libraries(everywhere)
 
 
 TOOLKIT = build_cuda.decide()
+HAS_CUDA_DRIVERS = sys.platform == "linux" and build_cuda.wanted() != "off"
 
 setup(
     libraries=TIERS,
-    ext_modules=[core_extension(), *([cuda_extension(TOOLKIT)] if TOOLKIT else [])],
-    cmdclass={"build_clib": BuildTiers, "build_ext": BuildExtensions},
+    ext_modules=[
+        core_extension(),
+        *([cuda_extension(TOOLKIT)] if TOOLKIT else []),
+        *([cuda_jit_extension()] if HAS_CUDA_DRIVERS else []),
+    ],
+    cmdclass={"build_clib": BuildTiers, "build_ext": BuildExtensions, "build_py": BuildPackage},
 )

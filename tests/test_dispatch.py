@@ -55,9 +55,13 @@ def test_a_broken_binary_is_told_apart_from_an_absent_one():
 
 def test_a_build_without_cuda_says_so():
     code = (
-        "import sys; sys.modules['stea_fast._cuda'] = None; import stea_fast as sf; print(sf.backends()['cuda'].detail)"
+        "import sys; sys.modules['stea_fast._cuda'] = sys.modules['stea_fast._cuda_jit'] = None;"
+        "import stea_fast as sf; print(sf.backends()['cuda'].detail);"
+        "print(sf.align(sf.synthetic_pair(60, seed=0), preset='structural', calibration='none').pairs.shape)"
     )
-    assert python(code).stdout.startswith("not part of this build")
+    said, shape = python(code).stdout.splitlines()
+    assert said.startswith("not part of this build") and "nor can the kernels be compiled here: " in said
+    assert not shape.startswith("(0,")
 
 
 def test_the_bench_of_the_cuda_backend_refuses_where_it_cannot_run():

@@ -22,7 +22,11 @@ ROOMS = (
     "refinement", "evaluation", "selftraining", "alignment", "cli",
 )  # fmt: skip
 FRONT_DOOR = {"__init__", "__main__"}
-COMPILED = {"_core", "_cuda"}  # their Python side is `_backends`, the search's engines and the encoders' kernels
+COMPILED = {
+    "_core",
+    "_cuda",
+    "_cuda_jit",
+}  # their Python side is `_backends`, the search's engines and the encoders' kernels
 
 
 def room_of(path):

@@ -5,7 +5,7 @@ python -m bench.hardening.kills [--kills 200] [--seed 0] [--rows 2000] [--only N
 Every process writes one thing over and over, each time with another content, and is ended by SIGKILL, which gives it no
 chance to tidy up. Afterwards the last content that was finished must be there, or the next one, whole; and when it has
 been written once more, nothing else may be left. The kills go round all writers: graphs, checkpoints, links, relations,
-reports, converted graphs, and the cells of the experiments.
+reports, converted graphs, compiled kernels, and the cells of the experiments.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ import numpy as np
 
 import stea_fast as sf
 from bench.paper import store
+from stea_fast._backends import kernel_cache
+from stea_fast._backends.nvrtc import Image
 from stea_fast._util.name_table import NameTable
 from stea_fast.formats.links import read_link_rows, write_link_rows
 from stea_fast.formats.relations import write_relation_rows
@@ -49,6 +51,7 @@ def writers() -> dict[str, Writer]:
     found = [Writer("a new graph", _save_new_graph, _number_of_graphs, keeps=True)]
     found += [Writer("graph", _save_graph, _graph), Writer("graph with values", _save_valued, _valued)]
     found += [Writer("checkpoint", _save_checkpoint, _checkpoint)]
+    found += [Writer("compiled kernels", _keep_kernels, _kept_kernels)]
     found += [Writer("cells.jsonl", _append_cell, _last_cell, keeps=True), Writer("report.html", _report, _reported)]
     found += [Writer(name, _write_links(name), _read_links(name)) for name in LINK_FILES]
     found += [Writer(name, _write_relations(name), _read_relations(name)) for name in RELATION_FILES]
@@ -129,6 +132,25 @@ def _checkpoint(folder: Path) -> int | None:
     saved = checkpoint.load()
     number = int(saved.encoder["number"])
     assert (saved.encoder["weights"] == number).all() and (saved.pairs == number).all()
+    return number
+
+
+def _kernels(number: int, size: int) -> Image:
+    return Image(str(number).encode() + b"\0" * size, {"kernel": f"kernel_{number}"})
+
+
+def _keep_kernels(folder: Path, number: int, size: int) -> None:
+    kernel_cache.keep(folder / "kernels" / "sm_90.bin", _kernels(number, size))
+
+
+def _kept_kernels(folder: Path) -> int | None:
+    path = folder / "kernels" / "sm_90.bin"
+    if not path.exists():
+        return None
+    image = kernel_cache.kept(path)
+    assert image is not None, "damaged"
+    number = int(image.code.rstrip(b"\0"))
+    assert image == _kernels(number, image.code.count(b"\0")), "parts of two images"
     return number
 
 

@@ -2,6 +2,7 @@
 
 python -m bench.kernels.bench_cuda    dbp15k_zh_en and synthetic-50K
 python -m bench.kernels.bench_cuda --case synthetic-150K --rounds 9
+python -m bench.kernels.bench_cuda --suite    all about the GPUs of this machine, in cuda-suite.json, to send back
 
 Needs a CUDA device and refuses where there is none. Graphs, candidates and beliefs lie on the device before the clock
 starts, and every call ends with a synchronisation. Contenders take turns in every round; the median counts. Before
@@ -15,12 +16,12 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import stea_fast as sf
 from bench.kernels import contenders
+from bench.kernels.cuda_case import METHOD, OnDevice
 from bench.lib import inputs
 from bench.lib.measure import duration, interleave, machine_facts, markdown, times
 from stea_fast import _backends
@@ -28,65 +29,7 @@ from stea_fast._util.threads import thread_count
 
 CASES = ("dbp15k_zh_en", "synthetic-50K")
 CPU_BACKENDS = ("native", "numba")
-METHOD = "product"  # of `refine`: the joint refinement has no CUDA kernels
 Calls = dict[str, Callable[[], object]]
-
-
-class OnDevice:
-    """A case with everything on the device."""
-
-    def __init__(self, case: inputs.Case) -> None:
-        import torch
-
-        from stea_fast._backends import cuda
-        from stea_fast._backends.device_data import DeviceAlignment, DeviceBeliefs, DeviceGraph, Strengths
-
-        self.torch, self.case = torch, case
-        self.device = cuda._default_device()
-        self.kernels = cuda.Kernels(self.device)
-        self.kgs = [kg.to(self.device) for kg in (case.pair.kg1, case.pair.kg2)]
-        self.graphs = [DeviceGraph.upload(kg, self.device) for kg in self.kgs]
-        self.indices = [torch.tensor(side.indices, device=self.device) for side in case.sides]
-        self.beliefs = [DeviceBeliefs.upload(side.beliefs, self.device) for side in case.sides]
-        self.strengths = Strengths.of(DeviceAlignment.upload(case.relations, self.device), *self.graphs)
-        self.candidates = sf.Candidates(*(self._ranking(side) for side in self._directions()))
-
-    def _directions(self) -> list[Any]:
-        return [self.case.candidates.forward, self.case.candidates.backward]
-
-    def _ranking(self, ranking: Any) -> sf.Ranking:
-        return sf.Ranking(*(self.torch.tensor(np.asarray(part), device=self.device) for part in ranking))
-
-    def wait(self) -> None:
-        """Until all enqueued work is done."""
-        if self.device.type == "cuda":
-            self.torch.cuda.synchronize(self.device)
-
-    def evidence(self) -> list[Any]:
-        """Both directions."""
-        found = []
-        for forward, graphs, indices, beliefs in zip(
-            (True, False), (self.graphs, self.graphs[::-1]), self.indices, self.beliefs, strict=True
-        ):
-            table = self.strengths.forward if forward else self.strengths.backward
-            rows = (0, graphs[0].num_entities)
-            found.append(self.kernels.evidence(*graphs, indices, beliefs, table, rows=rows))
-        self.wait()
-        return found
-
-    def relation_alignment(self) -> None:
-        """Both directions."""
-        from stea_fast._backends.device_data import DeviceAlignment
-        from stea_fast._backends.tensors import TensorBackend
-        from stea_fast.refinement.relations import estimated
-
-        estimated(TensorBackend(self.kernels), tuple(self.graphs), tuple(self.beliefs), make=DeviceAlignment)  # type: ignore[arg-type]
-        self.wait()
-
-    def refine(self) -> None:
-        """From candidates to selected pairs."""
-        sf.refine(self.candidates, *self.kgs, seeds=self.case.pair.train, method=METHOD, backend="cuda")
-        self.wait()
 
 
 def check_agreement(case: inputs.Case, device: OnDevice) -> None:
@@ -137,7 +80,8 @@ def bench(name: str, rounds: int, n_threads: int) -> dict[str, dict[str, float]]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--case", action="append", choices=inputs.NAMES, help="several times for several")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--suite", action="store_true", help="correctness, times, bandwidths, presets, several GPUs")
+    parser.add_argument("--rounds", type=int, help="how often each is measured (default: 7, of the suite 20)")
     parser.add_argument("--threads", type=int, default=None, help="of the CPU backends (default: all CPUs)")
     parser.add_argument("--json", type=Path, help="write the figures and the machine to this file")
     given = parser.parse_args()
@@ -145,9 +89,14 @@ def main() -> int:
     if not status.usable:
         print(f"bench_cuda needs the CUDA backend, which cannot run here: {status.detail}", file=sys.stderr)
         return 2
+    if given.suite:
+        from bench.kernels import cuda_suite
+
+        path, names = given.json or Path("cuda-suite.json"), given.case or cuda_suite.CASES
+        return cuda_suite.run(path, names, given.rounds or 20)
     print(f"{status.detail}; {json.dumps(machine_facts())}")
     threads = thread_count(given.threads)
-    found = {name: bench(name, given.rounds, threads) for name in given.case or CASES}
+    found = {name: bench(name, given.rounds or 7, threads) for name in given.case or CASES}
     if given.json:
         given.json.write_text(
             json.dumps({"device": status.detail, **machine_facts(), "seconds": found}, indent=2) + "\n"

@@ -1,4 +1,5 @@
 // stea_fast._cuda: the CUDA kernels as Python functions over device arrays. No algorithm lives here.
+// stea_fast._cuda_jit, where STEA_CUDA_JIT is defined: the same functions for kernels that are compiled at run time.
 //
 // Arrays come by DLPack, work goes to the caller's stream, outputs are allocated by the caller. What the arrays hold
 // has been checked on the Python side.
@@ -9,6 +10,12 @@
 #include "../kernels/cuda/relation_counts.h"
 #include "device_arrays.h"
 #include "gil.h"
+#ifdef STEA_CUDA_JIT
+#include "../kernels/cuda/driver/loading.h"
+#define STEA_MODULE _cuda_jit
+#else
+#define STEA_MODULE _cuda
+#endif
 
 namespace stea::cuda {
 namespace {
@@ -172,8 +179,13 @@ py::tuple properties(int number) {
 
 }  // namespace
 
-PYBIND11_MODULE(_cuda, m) {
+PYBIND11_MODULE(STEA_MODULE, m) {
     m.doc() = "CUDA kernels of stea_fast.";
+#ifdef STEA_CUDA_JIT
+    m.def("kernel_names", &driver::kernel_names, "Names of all kernels that are launched.");
+    m.def("load_kernels", &driver::load_kernels, py::arg("device"), py::arg("image"), py::arg("entries"),
+          "Takes the kernels of a device from PTX or machine code; entries: (name, its name there) of each.");
+#endif
     py::register_exception<CudaError>(m, "CudaError", PyExc_RuntimeError);
     m.def("devices", &devices, "Number of devices, and why there are none.");
     m.def("device_properties", &properties, py::arg("device"), "Name and compute capability, 75 for 7.5.");

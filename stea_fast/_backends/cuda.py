@@ -1,4 +1,4 @@
-"""The CUDA backend: `stea_fast._cuda` over torch tensors.
+"""The CUDA backend: the kernels of `stea_fast._cuda` or `_cuda_jit` over torch tensors.
 
 Contracts as in `reference.py` for NumPy arrays, which are copied to the device and back; `Kernels` is the same over
 tensors that stay there.
@@ -13,36 +13,28 @@ import numpy as np
 from stea_fast._backends import NO_CUDA_BLANKET, BackendUnavailable
 from stea_fast._backends.counts import RelationCounts, scale_bits
 from stea_fast._backends.counts import containment as containment
+from stea_fast._backends.cuda_modules import choose
 from stea_fast._backends.witnesses import by_neighbour
 from stea_fast.data.graph import KG
 from stea_fast.types import Beliefs, RelationAlignment
 
-try:
-    import stea_fast._cuda as _cuda
-except ModuleNotFoundError:
-    raise BackendUnavailable("not part of this build (STEA_CUDA=off, or there was no CUDA toolkit)") from None
-
+LAUNCHERS = choose()
+_cuda = LAUNCHERS.module
 DLPACK_CUDA = 2
-LEAST_CAPABILITY = 75  # of the devices that the kernels are compiled for; see build_cuda.py
 
 
 def describe() -> str:
     """What `python -m stea_fast info` says of this backend; raises where it cannot run."""
-    count, error = _cuda.devices()
-    if count == 0:
-        raise BackendUnavailable(f"built, but no CUDA device: {error}")
+    how = LAUNCHERS.check()
     try:
         import torch
     except ModuleNotFoundError:
         raise BackendUnavailable("built, but torch is not installed, which holds the arrays") from None
     if device_kind() == "cuda" and not torch.cuda.is_available():
         raise BackendUnavailable(f"built, but this torch ({torch.__version__}) does not see the CUDA device")
-    devices = [_cuda.device_properties(number) for number in range(count)]
-    too_old = [f"{name} ({number // 10}.{number % 10})" for name, number in devices if number < LEAST_CAPABILITY]
-    if too_old:
-        raise BackendUnavailable(f"built for compute capability 7.5 and later, but there is {', '.join(too_old)}")
-    others = f" and {count - 1} more" if count > 1 else ""
-    return f"{devices[0][0]} (sm_{devices[0][1]}){others}; CUDA kernels compiled beforehand"
+    name, capability = _cuda.device_properties(0)
+    others = f" and {_cuda.devices()[0] - 1} more" if _cuda.devices()[0] > 1 else ""
+    return f"{name} (sm_{capability}){others}; {how}"
 
 
 def device_kind() -> str:
@@ -79,6 +71,7 @@ class Kernels:
         if self.device.type != "cuda":
             return kernel(*arguments, 0)
         with self.torch.cuda.device(self.device):
+            LAUNCHERS.prepare(self.torch.cuda.current_device())
             kernel(*arguments, int(self.torch.cuda.current_stream(self.device).cuda_stream))
         return None
 

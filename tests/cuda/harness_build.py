@@ -70,6 +70,14 @@ class Builder(BuildFolder):
             lambda path: run(["-shared", *objects, *self.scheduler("plain"), "-pthread", "-o", path]),
         )
 
+    def driver(self) -> Path:
+        """A libcuda.so.1 that executes PTX."""
+        stems = [stem for stem in INTERPRETER if stem != "launch"]
+        objects = [self._compiled(f"ptx-{x}.o", PTX / f"{x}.cpp", "ptx", ["-O2"]) for x in (*stems, "driver")]
+        return self.target(
+            "libcuda.so.1", lambda path: run(["-shared", "-Wl,-soname,libcuda.so.1", *objects, "-pthread", "-o", path])
+        )
+
     def _linked(self, name: str, mode: str, kernels: Callable[[], Path]) -> Path:
         flags = MODES[mode].sanitizer
 

@@ -112,14 +112,25 @@ def embedded(module: Path) -> set[tuple[int, int]]:
     return found
 
 
-def test_the_module_holds_code_for_all_architectures_and_ptx_of_the_newest(toolkit):
-    module = importlib.util.find_spec("stea_fast._cuda")
-    if module is None or module.origin is None:
+@pytest.fixture
+def module():
+    """The file of the CUDA module."""
+    found = importlib.util.find_spec("stea_fast._cuda")
+    if found is None or found.origin is None:
         pytest.skip("this build has no CUDA module")
+    return Path(found.origin)
+
+
+def test_the_module_holds_code_for_all_architectures_and_ptx_of_the_oldest_and_the_newest(toolkit, module):
     architectures = toolkit.architectures()
-    assert {(MACHINE_CODE, number) for number in architectures} <= embedded(Path(module.origin))
-    assert (PTX, max(architectures)) in embedded(Path(module.origin))
-    assert {75, 80, 90, 100, 120} <= set(architectures) or toolkit.release < "13"
+    held = embedded(module)
+    assert {(MACHINE_CODE, number) for number in architectures} <= held
+    assert {number for kind, number in held if kind == PTX} == {min(architectures), max(architectures)}
+    assert {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121} == set(architectures) or toolkit.release != "13.0"
+
+
+def test_the_module_is_small(module):
+    assert module.stat().st_size < 2_500_000
 
 
 def test_the_module_imports_without_a_driver():

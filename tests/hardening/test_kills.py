@@ -12,5 +12,6 @@ for package in ("pyoxigraph", "pyarrow", "safetensors", "zstandard"):
 
 
 @pytest.mark.slow
-def test_forty_kills_of_all_writers_lose_nothing(tmp_path):
-    assert kill_all(list(writers()), 44, seed=1, rows=500, folder=tmp_path) == []
+def test_two_kills_of_every_writer_lose_nothing(tmp_path):
+    names = list(writers())
+    assert kill_all(names, 2 * len(names), seed=1, rows=500, folder=tmp_path) == []

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import pytest
 
+import build_cuda
 import stea_fast
+from stea_fast._backends import nvrtc
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +32,9 @@ READING = (
     "test_readme.py",
     "bench/test_pages.py",
 )
+SOURCES = "stea_fast/_cuda_sources/"  # of kernels that are compiled at run time
+HAS_LAUNCHERS = sys.platform == "linux"
+needs_launchers = pytest.mark.skipif(not HAS_LAUNCHERS, reason="kernels are compiled at run time on Linux only")
 
 
 def run(command, *, cwd, env=None):
@@ -68,7 +73,8 @@ def build(folder):
     for name in files_of_the_checkout():
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, sources / name)
-    environment = {**os.environ, "STEA_CUDA": "off", "STEA_REQUIRE_NATIVE": "1"}
+    # As where there is no toolkit: nvcc would compile for minutes, and its module is looked into by tests/cuda.
+    environment = {**os.environ, "STEA_CUDA": "auto", "CUDA_HOME": str(folder), "STEA_REQUIRE_NATIVE": "1"}
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "part", sources]
     run(command, cwd=folder, env=environment)
     (folder / "part").rename(folder / "dist")  # only when both are there
@@ -94,12 +100,62 @@ def dist(tmp_path_factory):
 def test_the_wheel_holds_the_package_and_nothing_else(dist):
     suffixes = (".py", ".pyi", ".css", ".js", ".json", ".typed")
     wanted = {name for name in files_of_the_checkout() if name.startswith("stea_fast/") and name.endswith(suffixes)}
+    if HAS_LAUNCHERS:
+        wanted |= {f"{SOURCES}{path.relative_to(build_cuda.KERNELS)}" for path in build_cuda.run_time_sources()}
     held = {name for name in dist.in_wheel() if ".dist-info/" not in name}
     compiled = {name for name in held if name.endswith(".so")}
     assert held - compiled == wanted
-    assert [name.split(".")[0] for name in compiled] == ["stea_fast/_core"]
+    modules = ["stea_fast/_core", *(["stea_fast/_cuda_jit"] if HAS_LAUNCHERS else [])]
+    assert sorted(name.split(".")[0] for name in compiled) == modules
     assert {"stea_fast/py.typed", "stea_fast/_core.pyi", "stea_fast/_cuda.pyi"} <= held
     assert {Path(name).suffix for name in held} >= {".css", ".js"}
+
+
+@needs_launchers
+def test_the_wheel_holds_all_that_nvrtc_reads(dist, tmp_path, monkeypatch):
+    """Includes are followed from the program that NVRTC is given: first beside a file, then from the top."""
+    with zipfile.ZipFile(dist.wheel) as archive:
+        archive.extractall(tmp_path, [name for name in archive.namelist() if name.startswith(SOURCES)])
+    top = tmp_path / SOURCES
+    monkeypatch.setattr(nvrtc, "sources", lambda: top)
+    waiting, read = [(top, nvrtc._program().decode())], set()
+    while waiting:
+        folder, text = waiting.pop()
+        for name in re.findall(r'^#include ["<](.+)[">]', text, re.MULTILINE):
+            if name in nvrtc._STAND_INS:
+                continue
+            found = [path.resolve() for path in (folder / name, top / name) if path.is_file()]
+            assert found, f"{name} is not in the wheel"
+            if found[0] not in read:
+                read.add(found[0])
+                waiting.append((found[0].parent, found[0].read_text(encoding="utf-8")))
+    assert {str(path.relative_to(top)) for path in read} == {
+        name.removeprefix(SOURCES) for name in dist.in_wheel() if name.startswith(SOURCES)
+    }
+
+
+@needs_launchers
+def test_nvrtc_compiles_what_the_wheel_holds(installed):
+    """In the environment of the wheel, far from the checkout."""
+    library = os.environ.get("STEA_NVRTC")
+    if library is None:
+        pytest.skip("needs STEA_NVRTC, the file of a libnvrtc")
+    code = (
+        f"import os; os.environ['STEA_NVRTC'] = {library!r}\n"
+        "from stea_fast import _cuda_jit\nfrom stea_fast._backends import nvrtc\n"
+        "compiler = nvrtc.compiler(); names = _cuda_jit.kernel_names()\n"
+        "image = compiler.compile(f'compute_{compiler.architectures[0]}', names)\n"
+        "missing = [entry for entry in image.entries.values() if entry.encode() not in image.code]\n"
+        "print(nvrtc.sources()); print(len(names), missing)"
+    )
+    where, compiled = installed.run(installed.python, "-c", code).splitlines()
+    assert Path(where) == installed.site_packages / SOURCES and compiled == "6 []"
+
+
+def test_a_build_without_cuda_leaves_the_sources_of_kernels_out(tmp_path):
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", tmp_path]
+    run(command, cwd=ROOT, env={**os.environ, "STEA_CUDA": "off"})
+    assert (tmp_path / "stea_fast" / "types.py").is_file() and not (tmp_path / SOURCES).exists()
 
 
 def test_the_source_distribution_holds_every_source(dist):

@@ -77,7 +77,7 @@ class Parser {
                 kernels[kernel.name] = kernel;
             } else if (statement.find(".shared") != std::string::npos) {
                 declare_shared(statement, &module_shared_);
-            } else if (statement.find(".func") != std::string::npos || statement.find(".global") != std::string::npos) {
+            } else if (statement.find(".func") != std::string::npos || is_used_global(statement)) {
                 fail("functions and global variables are not supported: " + statement);
             }
         }
@@ -85,6 +85,16 @@ class Parser {
     }
 
   private:
+    // NVRTC declares constants of the sources as global variables, whether a kernel reads them or not.
+    bool is_used_global(const std::string& statement) const {
+        if (statement.find(".global") == std::string::npos) return false;
+        const std::string declared = statement.substr(0, statement.find_first_of("=["));
+        const size_t end = declared.find_last_not_of(" \t\n") + 1;
+        const std::string name = declared.substr(declared.find_last_of(" \t\n", end - 1) + 1, end - 1);
+        const std::string variable = name.substr(0, name.find_last_not_of(" \t\n") + 1);
+        return text_.find(variable, text_.find(variable) + 1) != std::string::npos;
+    }
+
     [[noreturn]] void fail(const std::string& what) const {
         throw Error(file_ + ":" + std::to_string(line_) + ": " + what);
     }
