@@ -65,12 +65,18 @@ def run(cell: Cell, pair: sf.Pair, folder: Path, show: Callable[[Round], object]
 
 
 def commit() -> str | None:
-    """Which state of the project; None outside a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    """Which state of the project, "-dirty" if code has changed since; None outside a checkout."""
     try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        name = _git("describe", "--always", "--exclude=*")
+        # Every cell that is finished changes the results, which no cell reads.
+        changed = _git("status", "--porcelain", "--", ".", ":!bench/results", ":!docs")
     except (OSError, subprocess.CalledProcessError):
         return None
+    return f"{name}-dirty" if changed else name
+
+
+def _git(*command: str) -> str:
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def judged(pair: sf.Pair, result: SelfTrainingResult) -> dict[str, Any]:
