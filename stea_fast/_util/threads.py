@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
@@ -12,8 +13,10 @@ import numpy as np
 
 from stea_fast._util import validate
 
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 Blocks = list[tuple[int, int]]  # ranges of rows: begin and end
+PARTS_AHEAD = 8  # for every thread: how many results may wait for an earlier part that takes longer
 
 
 def thread_count(n_threads: int | None) -> int:
@@ -44,6 +47,11 @@ def row_blocks(cost: np.ndarray, count: int, first: int = 0) -> Blocks:
     return list(pairwise(bounds.tolist()))
 
 
+def equal_blocks(rows: int, size: int) -> Blocks:
+    """All of 0, …, rows - 1 in ranges of `size`, the last of which may be shorter."""
+    return [(begin, min(begin + size, rows)) for begin in range(0, rows, size)]
+
+
 def run_blocks(task: Callable[[int, int], Result], blocks: Blocks, n_threads: int) -> list[Result]:
     """The results of `task(begin, end)` for every range of rows, in their order."""
     pool = ThreadPoolExecutor(n_threads)
@@ -52,3 +60,21 @@ def run_blocks(task: Callable[[int, int], Result], blocks: Blocks, n_threads: in
         return [future.result() for future in futures]
     finally:  # on Ctrl-C the blocks not yet begun are dropped
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def in_order(task: Callable[[Part], Result], parts: Iterable[Part], n_threads: int) -> Iterator[Result]:
+    """The results of `task(part)` in the order of the parts, of which each thread computes one at a time."""
+    if n_threads == 1:
+        yield from map(task, parts)
+        return
+    pool = ThreadPoolExecutor(n_threads)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for part in parts:
+            waiting.append(pool.submit(task, part))
+            if len(waiting) > PARTS_AHEAD * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:  # also where nobody wants the other results any more
+        pool.shutdown(wait=True, cancel_futures=True)

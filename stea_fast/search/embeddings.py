@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,8 +37,14 @@ class Embeddings:
         at_once = ROWS_AT_ONCE if isinstance(array, np.ndarray) else TENSOR_ROWS_AT_ONCE
         for begin in range(0, len(array), at_once):
             self.norms[begin : begin + at_once] = self._norms(slice(begin, begin + at_once), name)
-        balanced = (self.norms == 0) | ((self.norms > SMALLEST_NORM) & (self.norms < LARGEST_NORM))
-        self.is_balanced = bool(balanced.all())
+        self.is_balanced = _are_balanced(self.norms)
+
+    def of_rows(self, rows: np.ndarray) -> Embeddings:
+        """Some of the rows, in a matrix of their own; nothing is computed again."""
+        some = copy(self)
+        some.array, some.norms = self.array[rows], self.norms[rows]
+        some.is_balanced = self.is_balanced or _are_balanced(some.norms)
+        return some
 
     @classmethod
     def numpy(cls, values: ArrayLike, name: str) -> Embeddings:
@@ -88,6 +95,10 @@ class Embeddings:
     def doubles(self, rows: Array) -> Array:
         """float64 [m, d]: some rows."""
         return self.ops.double(self.array[rows])
+
+
+def _are_balanced(norms: Array) -> bool:
+    return bool(((norms == 0) | ((norms > SMALLEST_NORM) & (norms < LARGEST_NORM))).all())
 
 
 def _check(is_number: bool, dtype: object, shape: tuple[int, ...], name: str) -> None:

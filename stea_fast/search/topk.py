@@ -100,13 +100,14 @@ def topk(
     check_pair(side1, side2, metric)
     if engine == "partitioned" and metric != "cosine":
         raise ValueError(f"engine='partitioned' searches by cosine only, got metric={metric!r}; use 'faiss-ivf'")
-    chosen = _engine(engine, side1, side2, thread_count(n_threads), max(k, csls) if beta is None else None)
+    threads = thread_count(n_threads)
+    chosen = _engine(engine, side1, side2, threads, max(k, csls) if beta is None else None)
     if isinstance(chosen, PartitionedEngine):
         chosen.executor = executor_of(executor)
     passes = 2 if csls else 1
     total = float(passes * len(side1) * len(side2))
     with steps(progress, total, f"top-{k} of {len(side1):,} x {len(side2):,}") as step:
-        return _search(chosen, side1, side2, k, csls, metric, beta, step, template=emb1)
+        return _search(chosen, side1, side2, k, csls, metric, beta, threads, step, template=emb1)
 
 
 def pair_scorer(emb1: Array, emb2: Array, means: tuple[Array, Array] | None) -> PairScorer:
@@ -142,7 +143,7 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int, nei
 
         return ReferenceEngine()
     if name == "partitioned":
-        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours), exact_engine)
+        return PartitionedEngine(_engine("auto", side1, side2, n_threads, neighbours), exact_engine, n_threads)
     merging = _merging_kernels("auto" if name == "auto" or name.startswith("faiss") else name)
     work = float(len(side1)) * len(side2) * side1.width
     if name.startswith("faiss") or (name == "auto" and work > LEAST_WORK_FOR_A_GPU and _faiss_has_gpus(neighbours)):
@@ -200,7 +201,7 @@ def _faiss_has_gpus(neighbours: int | None) -> bool:
 
 def _search(
     engine: CandidateEngine, side1: Embeddings, side2: Embeddings, k: int, csls: int, metric: str, beta: float | None,
-    step: Step, template: Array,
+    n_threads: int, step: Step, template: Array,
 ) -> TopK:  # fmt: skip
     scoring = Scoring.of(metric, side1, side2)
     near = None
@@ -216,8 +217,8 @@ def _search(
         recall = _recall(forward[0], side1, side2, scoring), _recall(backward[0], side2, side1, swapped)
         if beta is not None:
             sums = (
-                sampled_sums(side1, side2, scoring, beta, forward[1]),
-                sampled_sums(side2, side1, swapped, beta, backward[1]),
+                sampled_sums(side1, side2, scoring, beta, forward[1], n_threads),
+                sampled_sums(side2, side1, swapped, beta, backward[1], n_threads),
             )
     logs = None if sums is None else (_like(template, sums[0]), _like(template, sums[1]))
     return TopK(

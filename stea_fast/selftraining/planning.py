@@ -19,6 +19,7 @@ from stea_fast.data.synthetic import synthetic_pair
 from stea_fast.encoders.propagation import Propagation
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
+from stea_fast.search.engines.partitioned import share_seen
 from stea_fast.search.topk import APPROXIMATE, topk
 from stea_fast.selftraining.config import EncoderConfig, SelfTrainingConfig
 from stea_fast.selftraining.methods import Stea, Structural
@@ -33,7 +34,6 @@ PAIRS_PER_ENTITY = 7.0  # by proposals of both sides, fewer than asked for: many
 SEARCHED_PAIRS_PER_ENTITY = 14.0  # with the candidates of both directions
 BASE_BYTES = 250e6  # the interpreter and its libraries
 SHARE_OPEN = 0.5  # of the entities, after the first round
-SHARE_LOOKED_AT = 0.1  # of all pairs, by an approximate search
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _searches(
     stages = []
     for times, (rows, columns) in ((1, sizes), (config.rounds, opened if two_views else sizes)):
         engine = engine_for(search, rows, columns, width)
-        share = SHARE_LOOKED_AT if engine in APPROXIMATE else 1.0
+        share = share_seen(max(rows, columns)) if engine in APPROXIMATE else 1.0
         seconds = times * share * rates().product * work_of(search, rows, columns, width)
         kind = "approximate" if engine in APPROXIMATE else "exact"
         copied = 4.0 * width * (rows + columns) if two_views and not in_files else 0.0

@@ -18,8 +18,9 @@ import numpy as np
 from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
 from stea_fast._executors.spread import spread
-from stea_fast._util.threads import thread_count
+from stea_fast._util.threads import equal_blocks, in_order, run_blocks, thread_count
 from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.search.engines.cpu import CpuEngine
 from stea_fast.search.exact import SearchRequest, SearchResult
 from stea_fast.search.ranked import CandidateEngine, Ranked
 
@@ -39,9 +40,14 @@ class PartitionedEngine(CandidateEngine):
     is_exact = False
 
     def __init__(
-        self, inner: CandidateEngine, exact_engine: Callable[[int], CandidateEngine], executor: Executor | None = None
+        self,
+        inner: CandidateEngine,
+        exact_engine: Callable[[int], CandidateEngine],
+        n_threads: int = 1,
+        executor: Executor | None = None,
     ) -> None:
-        self.inner, self.exact_engine, self.executor = inner, exact_engine, executor
+        self.inner, self.exact_engine = inner, exact_engine
+        self.n_threads, self.executor = n_threads, executor
         self._cells: Cells | None = None
 
     def search(self, request: SearchRequest) -> SearchResult:
@@ -56,7 +62,7 @@ class PartitionedEngine(CandidateEngine):
         """The best of both directions among the pairs that share a cell; zero vectors are in none."""
         sides = request.side1, request.side2
         if self._cells is None or self._cells.sides != sides:
-            self._cells = Cells(sides)
+            self._cells = Cells(sides, self.n_threads)
         best = Best(len(sides[0]), request.keep), Best(len(sides[1]), request.keep)
         seen, total = 0.0, float(len(sides[0])) * len(sides[1])
         members = self._cells.members
@@ -71,10 +77,12 @@ class PartitionedEngine(CandidateEngine):
 
     def _ranked(self, request: SearchRequest, members: list[Cell]) -> Iterator[Ranked]:
         """The best of both directions within every cell, in their order."""
-        if self.executor is None:
-            return (self.inner.rank(_among(request, *cell)) for cell in members)
-        shared = replace(request, step=_unseen)
-        return spread(self.executor, _rank_cell, members, thread_count(None), shared, self.exact_engine)
+        if self.executor is not None:
+            shared = replace(request, step=_unseen)
+            return spread(self.executor, _rank_cell, members, thread_count(None), shared, self.exact_engine)
+        if isinstance(self.inner, CpuEngine):  # cells are small: a thread for each keeps more threads busy
+            return in_order(lambda cell: _rank_cell(cell, 1, request, self.exact_engine), members, self.n_threads)
+        return (self.inner.rank(_among(request, *cell)) for cell in members)
 
 
 def _rank_cell(cell: Cell, n_threads: int, request: SearchRequest, exact_engine: Any) -> Ranked:
@@ -91,12 +99,13 @@ class Cells:
     """Which vectors of both sides lie in which part of the space."""
 
     sides: tuple[Embeddings, Embeddings]
+    n_threads: int = 1
 
     @cached_property
     def members(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For every cell with vectors of both sides, which these are, in increasing order."""
         centroids = self._centroids()
-        inside = [_by_cell(side, centroids) for side in self.sides]
+        inside = [_by_cell(side, centroids, self.n_threads) for side in self.sides]
         pairs = [(rows, columns) for rows, columns in zip(*inside, strict=True) if len(rows) and len(columns)]
         return pairs
 
@@ -107,7 +116,7 @@ class Cells:
 
     def _centroids(self) -> np.ndarray:
         """float32 [C, d], unit rows: spherical k-means of a sample of both sides."""
-        count = max(1, round(np.sqrt(max(map(len, self.sides))) / ROOTS_PER_CELL))
+        count = _num_cells(max(map(len, self.sides)))
         rng = np.random.default_rng(SEED)
         sample = np.concatenate([_sample(side, rng, count * SAMPLE_PER_CELL // 2) for side in self.sides])
         if not len(sample):
@@ -122,6 +131,15 @@ class Cells:
         return centroids
 
 
+def _num_cells(size: int) -> int:
+    return max(1, round(np.sqrt(size) / ROOTS_PER_CELL))
+
+
+def share_seen(size: int) -> float:
+    """About which share of all pairs is looked at where the larger side has so many vectors and cells are even."""
+    return min(1.0, CELLS_OF_A_VECTOR**2 / _num_cells(size))
+
+
 def _sample(side: Embeddings, rng: np.random.Generator, size: int) -> np.ndarray:
     """float32 [m, d]: some unit vectors of a side."""
     rows = np.flatnonzero(side.norms > 0)
@@ -134,15 +152,17 @@ def _units(side: Embeddings, rows: np.ndarray) -> np.ndarray:
     return (side.array[rows] * scale).astype(np.float32)
 
 
-def _by_cell(side: Embeddings, centroids: np.ndarray) -> list[np.ndarray]:
+def _by_cell(side: Embeddings, centroids: np.ndarray, n_threads: int) -> list[np.ndarray]:
     """The vectors of every cell: each is in those of its nearest centroids."""
     count, several = len(centroids), min(CELLS_OF_A_VECTOR, len(centroids))
     rows = np.flatnonzero(side.norms > 0)
     cells = np.empty((len(rows), several), dtype=np.int32)
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        span = slice(begin, begin + ROWS_AT_ONCE)
-        near = dense_product(_units(side, rows[span]), centroids.T)
-        cells[span] = np.argpartition(-near, several - 1, axis=1)[:, :several]
+
+    def assign(begin: int, end: int) -> None:
+        near = dense_product(_units(side, rows[begin:end]), centroids.T)
+        cells[begin:end] = np.argpartition(-near, several - 1, axis=1)[:, :several]
+
+    run_blocks(assign, equal_blocks(len(rows), ROWS_AT_ONCE), n_threads)
     order = np.argsort(cells.ravel(), kind="stable")
     bounds = np.searchsorted(cells.ravel()[order], np.arange(count + 1))
     members = np.repeat(rows, several)[order]
@@ -151,8 +171,7 @@ def _by_cell(side: Embeddings, centroids: np.ndarray) -> list[np.ndarray]:
 
 def _among(request: SearchRequest, rows: np.ndarray, columns: np.ndarray) -> SearchRequest:
     """The same request for some vectors of both sides."""
-    side1, side2 = Embeddings(request.side1.array[rows], "emb1"), Embeddings(request.side2.array[columns], "emb2")
-    given = request.scoring
+    side1, side2, given = request.side1.of_rows(rows), request.side2.of_rows(columns), request.scoring
     means = None if given.means is None else (given.means[0][rows], given.means[1][columns])
     scoring = Scoring(
         given.metric, given.scale1[rows], given.scale2[columns], given.offset1[rows], given.offset2[columns], means
