@@ -126,8 +126,9 @@ def pair_union(
     indptr: NDArray[np.int64],
     columns: NDArray[np.int32],
     of_rows: NDArray[np.int32],
-    of_columns: NDArray[np.int32],
-    first_row: int,
+    back_rows: NDArray[np.int32],
+    back_columns: NDArray[np.int32],
+    num_columns: int,
     n_threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def pair_positions(

@@ -88,15 +88,24 @@ py::tuple in_one_piece(const LooseRows& rows, int n_threads) {
     return py::make_tuple(indptr, numbers);
 }
 
+// The pairs that columns propose, of which the columns must increase.
+void check_back(const Proposed& proposed, const PairRows& pairs) {
+    for (int64_t i = 0; i < proposed.back; ++i) {
+        const int32_t row = proposed.back_rows[i], column = proposed.back_columns[i];
+        expect(0 <= row && row < pairs.rows, "back_rows must be in [0, " + std::to_string(pairs.rows) + ")");
+        expect((i == 0 ? 0 : proposed.back_columns[i - 1]) <= column && column < pairs.num_columns,
+               "back_columns must be increasing, and below " + std::to_string(pairs.num_columns));
+    }
+}
+
 py::tuple pair_union(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<int32_t>& of_rows,
-                     const Array<int32_t>& of_columns, int64_t first_row, int n_threads) {
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    expect(of_columns.ndim() == 2, "of_columns must be a matrix");
-    expect(0 <= first_row && first_row <= kMost, "first_row must be in [0, 2^31), not " + std::to_string(first_row));
-    const PairRows pairs = rows_of(indptr, columns, of_columns.shape(0));
+                     const Array<int32_t>& back_rows, const Array<int32_t>& back_columns, int64_t num_columns,
+                     int n_threads) {
+    const PairRows pairs = rows_of(indptr, columns, num_columns);
+    const int64_t back = back_rows.size();
     const Proposed proposed{proposed_of(of_rows, "of_rows", pairs.rows, pairs.num_columns), of_rows.shape(1),
-                            proposed_of(of_columns, "of_columns", pairs.num_columns, kMost), of_columns.shape(1),
-                            first_row};
+                            data_of(back_rows, "back_rows", back), data_of(back_columns, "back_columns", back), back};
+    check_back(proposed, pairs);
     LooseRows united;
     run(n_threads, [&](const PairOptions& options) { united = unite_rows(pairs, proposed, options); });
     return in_one_piece(united, n_threads);
@@ -268,8 +277,8 @@ void add_pair_set_functions(py::module_& m) {
     const auto array = [](const char* name) { return py::arg(name).noconvert(); };
     const auto indptr = array("indptr"), columns = array("columns"), order = array("order"), values = array("values");
     m.def("pair_transpose", &pair_transpose, indptr, columns, py::arg("num_columns"));
-    m.def("pair_union", &pair_union, indptr, columns, array("of_rows"), array("of_columns"), py::arg("first_row"),
-          py::arg("n_threads"));
+    m.def("pair_union", &pair_union, indptr, columns, array("of_rows"), array("back_rows"), array("back_columns"),
+          py::arg("num_columns"), py::arg("n_threads"));
     m.def("pair_positions", &pair_positions, indptr, columns, array("other_indptr"), array("other_columns"),
           py::arg("num_columns"), py::arg("n_threads"));
     m.def("pair_known_values", &pair_known_values, indptr, columns, py::arg("sets"), py::arg("num_columns"),

@@ -39,14 +39,13 @@ struct Groups {
     int64_t place(int64_t i) const { return order == nullptr ? i : order[i]; }
 };
 
-// What neighbours propose, -1 = none: targets of every row, and rows of every column. Rows are counted from
-// `first_row` on, and those of columns that are not among the pairs' rows belong to other shards.
+// What neighbours propose: targets of every row, and pairs that columns propose, in increasing order of the column.
 struct Proposed {
-    const int32_t* of_rows;  // [rows, k], no target twice in a row
+    const int32_t* of_rows;  // [rows, k], no target twice in a row, -1 = none
     int64_t k;
-    const int32_t* of_columns;  // [num_columns, k_back], no row twice for a column
-    int64_t k_back;
-    int64_t first_row;
+    const int32_t* back_rows;     // [back], the row that a column proposes
+    const int32_t* back_columns;  // [back], the column
+    int64_t back;
 };
 
 // The positions of the pairs by column, in increasing order within one: out indptr [num_columns + 1], order [pairs].

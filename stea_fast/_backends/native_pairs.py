@@ -16,11 +16,11 @@ def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tupl
 
 
 def union(
-    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, first_row: int = 0,
-    n_threads: int = 1,
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: tuple[np.ndarray, np.ndarray],
+    num_columns: int, *, n_threads: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The pairs, with what neighbours propose."""
-    return _core.pair_union(indptr, columns, of_rows, of_columns, first_row, n_threads)
+    return _core.pair_union(indptr, columns, of_rows, *of_columns, num_columns, n_threads)
 
 
 def positions(

@@ -32,23 +32,21 @@ def _transpose(columns, num_columns):  # type: ignore[no-untyped-def]
 
 
 def union(
-    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, first_row: int = 0,
-    n_threads: int = 1,
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: tuple[np.ndarray, np.ndarray],
+    num_columns: int, *, n_threads: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The pairs, with what neighbours propose."""
-    return _union(indptr, columns, of_rows, of_columns, first_row)
+    return _union(indptr, columns, of_rows, *of_columns)
 
 
 @kernel
-def _union(indptr, columns, of_rows, of_columns, first_row):  # type: ignore[no-untyped-def]
+def _union(indptr, columns, of_rows, back_rows, back_columns):  # type: ignore[no-untyped-def]
     """Every row's pairs and proposals side by side, then sorted and without repetition."""
-    n1, n2 = len(indptr) - 1, len(of_columns)
+    n1 = len(indptr) - 1
     room = np.zeros(n1 + 1, dtype=np.int64)
     room[1:] = indptr[1:] - indptr[:-1] + of_rows.shape[1]
-    for own in of_columns.ravel():
-        row = own - first_row
-        if 0 <= row < n1:
-            room[row + 1] += 1
+    for row in back_rows:
+        room[row + 1] += 1
     room = np.cumsum(room)
     offered, end = np.empty(room[-1], dtype=np.int32), room[:-1].copy()
     for row in range(n1):
@@ -59,12 +57,9 @@ def _union(indptr, columns, of_rows, of_columns, first_row):  # type: ignore[no-
             if column >= 0:
                 offered[end[row]] = column
                 end[row] += 1
-    for column in range(n2):
-        for own in of_columns[column]:
-            row = own - first_row
-            if 0 <= row < n1:
-                offered[end[row]] = column
-                end[row] += 1
+    for i in range(len(back_rows)):
+        offered[end[back_rows[i]]] = back_columns[i]
+        end[back_rows[i]] += 1
     united, count = np.zeros(n1 + 1, dtype=np.int64), 0
     for row in range(n1):
         before = -1

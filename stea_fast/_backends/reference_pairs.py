@@ -29,20 +29,19 @@ def transpose(indptr: np.ndarray, columns: np.ndarray, num_columns: int) -> tupl
 
 
 def union(
-    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray, *, first_row: int = 0,
-    n_threads: int = 1,
+    indptr: np.ndarray, columns: np.ndarray, of_rows: np.ndarray, of_columns: tuple[np.ndarray, np.ndarray],
+    num_columns: int, *, n_threads: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], and rows of every column.
+    """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], where -1 stands for none, and
+    pairs that columns propose: their rows and columns, both int32, the latter increasing.
 
-    -1 stands for no proposal. The rows that columns propose are counted from `first_row` on; those that are not among
-    the pairs' rows are ignored. Returns the united pairs, as they were given.
+    Returns the united pairs, as they were given.
     """
-    n1, n2 = len(indptr) - 1, len(of_columns)
-    own = (of_columns >= first_row) & (of_columns < first_row + n1)
-    (i, a), (j, b) = np.nonzero(of_rows >= 0), np.nonzero(own)
-    proposed = i * n2 + of_rows[i, a], (of_columns[j, b].astype(np.int64) - first_row) * n2 + j
-    rows, united = np.divmod(distinct(np.concatenate([_keys(indptr, columns, n2), *proposed])), max(n2, 1))
-    return offsets(rows, n1), united.astype(np.int32)
+    i, a = np.nonzero(of_rows >= 0)
+    proposed = i * num_columns + of_rows[i, a], of_columns[0].astype(np.int64) * num_columns + of_columns[1]
+    keys = distinct(np.concatenate([_keys(indptr, columns, num_columns), *proposed]))
+    rows, united = np.divmod(keys, max(num_columns, 1))
+    return offsets(rows, len(indptr) - 1), united.astype(np.int32)
 
 
 def positions(

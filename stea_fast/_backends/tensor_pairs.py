@@ -23,17 +23,14 @@ def transpose(indptr: Tensor, columns: Tensor, num_columns: int) -> tuple[Tensor
 
 
 def union(
-    indptr: Tensor, columns: Tensor, of_rows: Tensor, of_columns: Tensor, *, first_row: int = 0, n_threads: int = 1
-) -> tuple[Tensor, Tensor]:
-    """The pairs, with what neighbours propose: columns of every row, int32 [rows, k], and rows of every column.
-
-    The rows that columns propose are counted from `first_row` on; those that are not among the pairs' rows are ignored.
-    """
-    n1, n2 = len(indptr) - 1, max(len(of_columns), 1)
-    rows, others = (torch.arange(len(part), device=part.device)[:, None] for part in (of_rows, of_columns))
-    own = (of_columns >= first_row) & (of_columns < first_row + n1)
+    indptr: Tensor, columns: Tensor, of_rows: Tensor, of_columns: tuple[Tensor, Tensor], num_columns: int,
+    *, n_threads: int = 1,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The pairs, with what neighbours propose: columns of every row, and rows and columns of pairs."""
+    n1, n2 = len(indptr) - 1, max(num_columns, 1)
+    rows = torch.arange(n1, device=indptr.device)[:, None]
     forward = torch.where(of_rows >= 0, rows * n2 + of_rows, -1).flatten()
-    backward = torch.where(own, (of_columns.long() - first_row) * n2 + others, -1).flatten()
+    backward = of_columns[0].long() * n2 + of_columns[1]
     keys = torch.unique(torch.cat([_keys(indptr, columns, n2), forward, backward]))
     keys = keys[keys >= 0]
     return indptr_of(keys, n1, n2), (keys % n2).int()

@@ -9,7 +9,21 @@ import numpy as np
 
 from stea_fast._util.array_ops import Array, ops_of
 
+PairsByOwner = list[tuple[Array, Array]]  # for every shard: places of its rows, and columns, which increase
+
 UNKNOWN_TAIL = 0.1  # share of the encoder's mass outside the set, for balancing, where no partition sum is known
+
+
+class OfColumns(NamedTuple):
+    """What a shard says of the columns that it has pairs of.
+
+    Attributes:
+        columns: int64 [c], increasing.
+        values: float64 [c].
+    """
+
+    columns: Array
+    values: Array
 
 
 class ColumnPairs(NamedTuple):
@@ -32,30 +46,39 @@ def chained(parts: Sequence[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def largest(parts: Sequence[Array]) -> Array:
-    """The largest of what the shards say, elementwise."""
-    return parts[0] if len(parts) == 1 else np.maximum.reduce(parts)
+def by_owner(parts: Sequence[PairsByOwner]) -> PairsByOwner:
+    """What all shards propose for each of them, in the order of the shards: so columns increase."""
+    return [(chained([rows for rows, _ in own]), chained([columns for _, columns in own])) for own in zip(*parts)]
 
 
-def log_sum(parts: Sequence[Array]) -> Array:
-    """The logarithm of the sum of what these are the logarithms of; -inf where all are."""
+def largest(parts: Sequence[OfColumns], num_columns: int) -> Array:
+    """The largest of what the shards say of every column; -inf where none does."""
+    ops = ops_of(parts[0].values)
+    most = ops.full(num_columns, -np.inf)
+    for columns, values in parts:
+        most[columns] = ops.lib.maximum(most[columns], values)
+    return most
+
+
+def log_sum(parts: Sequence[OfColumns], num_columns: int) -> Array:
+    """For every column the logarithm of the sum of what these are the logarithms of; -inf where none is."""
+    most = largest(parts, num_columns)
     if len(parts) == 1:
-        return parts[0]
-    most = np.maximum.reduce(parts)
+        return most
     shift = np.where(np.isfinite(most), most, 0.0)
     total = np.zeros_like(shift)
-    for part in parts:
-        total += np.exp(part - shift)
+    for columns, values in parts:
+        total[columns] += np.exp(values - shift[columns])
     with np.errstate(divide="ignore"):
         return shift + np.log(total)
 
 
-def factors(parts: Sequence[Array], tails: Array) -> Array:
+def factors(parts: Sequence[OfColumns], tails: Array) -> Array:
     """What columns with these sums are to be multiplied by, to add up to one with their tails."""
     ops = ops_of(tails)
     total = ops.copy(tails)
-    for part in parts:
-        total += part
+    for columns, values in parts:
+        total[columns] += values
     return 1.0 / ops.where(total > 0, total, 1.0)
 
 

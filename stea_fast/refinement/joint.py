@@ -30,6 +30,7 @@ from stea_fast._util.array_ops import ops_of
 from stea_fast._util.progress import Repeatable, steps, uncounted
 from stea_fast.refinement import columns
 from stea_fast.refinement.beliefs import from_pairs
+from stea_fast.refinement.columns import OfColumns
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.normalisation import checked_partition, choose_betas
 from stea_fast.refinement.prior import Prior, prior_of
@@ -42,6 +43,7 @@ from stea_fast.refinement.shard import (
     State,
     Task,
     Told,
+    entities_of,
     parts_of,
     ranking,
     whole_part,
@@ -111,10 +113,11 @@ class JointRefinement:
         self.shape = problem.kg1.num_entities, problem.kg2.num_entities
         self.given = copy.copy(problem.relations)  # shards remember what they made of an alignment: of this graph pair
         there = None if place.device is None else (self.kernels, self.around)
-        task = Task(method, prior, place.placed(problem.seeds), self.shape, place.backend, there)
         self.executor = place.executor
         around = problem.surroundings
         self.parts = parts_of(around.graphs) if there is None else [whole_part(around.graphs)]
+        ranges = [entities_of(part.sources, self.shape[0]) for part in self.parts]
+        task = Task(method, prior, place.placed(problem.seeds), self.shape, ranges, place.backend, there)
         self.shards: Session = self.executor.session(Shard, self.parts, *around.plain, around.values, task)
         try:
             self._reliably(self._start)
@@ -154,8 +157,9 @@ class JointRefinement:
         proposed = told = None
         if self.method.proposals:
             told = Told(self.alignment, *map(self.around.beliefs, (0, 1), self.held.matched))
-            proposed = columns.chained(self.shards.map("propose", told, done=self._half))
-        sums = self.shards.map("weigh", self.alignment, soft1, proposed, done=self._half if told else self.counted)
+            proposed = columns.by_owner(self.shards.map("propose", told, done=self._half))
+        done = self._half if told else self.counted
+        sums = self.shards.map("weigh", self.alignment, soft1, each=proposed, done=done)
         return self._judged(sums, told, self.method.balance, self.method.damping)
 
     def _half(self, parts: int) -> None:
@@ -180,17 +184,17 @@ class JointRefinement:
         return self.around.affinity(affinity_at_seeds(*around.graphs, self.problem.seeds))
 
     def _judged(
-        self, sums: list[tuple[np.ndarray, np.ndarray]], told: Told | None, balance: int, damping: float
+        self, sums: list[tuple[OfColumns, OfColumns]], told: Told | None, balance: int, damping: float
     ) -> float:
         """Probabilities from the column sums of T and of β·s; returns the share of matched pairs that are new."""
-        whole, listed = (columns.log_sum(parts) for parts in zip(*sums, strict=True))
+        whole, listed = (columns.log_sum(parts, self.shape[1]) for parts in zip(*sums, strict=True))
         whole, tails = columns.wholes_and_tails(whole, listed, self.prior.log_partition[1])
         self.shards.map("judge", whole)
         factors = ops_of(tails).full(self.shape[1], 1.0)
         for _ in range(balance):
             factors = columns.factors(self.shards.map("scale", factors), tails)
         soft, best, largest = zip(*self.shards.map("finish", factors, damping), strict=True)
-        matched = self.shards.map("match", columns.largest(largest))
+        matched = self.shards.map("match", columns.largest(largest, self.shape[1]))
         states = self.shards.map("state") if self.executor.can_lose_workers else None
         count = sum(len(part.rows) for part in matched)
         old = sum(part.old for part in matched)

@@ -22,6 +22,7 @@ class PairSet:
         scores: float64 [m], the encoder's.
         first_row: the number of the first row.
         num_columns: how many columns there are.
+        is_part: whether others have further rows; then few columns occur, and only these have numbers.
         kernels: the backend's functions over pairs.
         n_threads: how many threads they may take.
     """
@@ -31,6 +32,7 @@ class PairSet:
     scores: Array
     first_row: int
     num_columns: int
+    is_part: bool
     kernels: Any
     n_threads: int
 
@@ -54,29 +56,52 @@ class PairSet:
         return self.indptr[1:] - self.indptr[:-1]
 
     @cached_property
+    def _occurring(self) -> tuple[Array, Array, tuple[Array, Array]]:
+        """The columns that count, the place of every pair's column among them, and the pairs by these columns."""
+        indptr, order = self.kernels.transpose(self.indptr, self.columns, self.num_columns)
+        if not self.is_part:
+            return self.ops.arange(self.num_columns), self.columns, (indptr, order)
+        occurring = self.ops.nonzero(indptr[1:] > indptr[:-1])
+        begins = self.ops.chain([indptr[occurring], indptr[-1:]])
+        places = self.ops.full(len(self), 0, "int32")
+        numbers = self.ops.int32(self.ops.arange(len(occurring)))
+        places[order] = self.ops.repeat(numbers, begins[1:] - begins[:-1])
+        return occurring, places, (begins, order)
+
+    @property
+    def occurring(self) -> Array:
+        """int64 [c]: the columns that have pairs, or all, increasing. What is said of columns is said of these."""
+        return self._occurring[0]
+
+    @property
     def by_column(self) -> tuple[Array, Array]:
-        """int64 [n2 + 1] and int32 [m]: the positions of the pairs of every column."""
-        return self.kernels.transpose(self.indptr, self.columns, self.num_columns)
+        """int64 [c + 1] and int32 [m]: the positions of the pairs of every column that counts."""
+        return self._occurring[2]
+
+    @property
+    def _narrow(self) -> tuple[Array, Array]:
+        """The pairs with the columns that occur numbered by their places."""
+        return self.indptr, self._occurring[1]
 
     def _groups(self) -> tuple[tuple[Array, Array | None], ...]:
         """The pairs by row and by column, as the kernels take groups."""
         return (self.indptr, None), self.by_column
 
     def log_sums(self, values: Array) -> tuple[Array, ...]:
-        """log Σ exp of every row, and of every column; -inf for an empty one."""
+        """log Σ exp of every row, -inf for an empty one, and of every column that counts."""
         return tuple(self.kernels.log_sums(*groups, values, n_threads=self.n_threads) for groups in self._groups())
 
     def joint_probabilities(self, values: Array, sums: tuple[Array, ...]) -> Array:
         """float64 [m]: √(p_row·p_column) by the logarithms of the sums of rows and of columns."""
-        return self.kernels.joint_probabilities(self.indptr, self.columns, values, *sums, n_threads=self.n_threads)
+        return self.kernels.joint_probabilities(*self._narrow, values, *sums, n_threads=self.n_threads)
 
     def scale_rows(self, values: Array, tails: Array, factors: Array) -> tuple[Array, Array]:
         """Factors that make each row add up to one with its tail, given those of the columns; and the columns' sums."""
-        return self.kernels.scale_rows(self.indptr, self.columns, values, tails, factors, n_threads=self.n_threads)
+        return self.kernels.scale_rows(*self._narrow, values, tails, factors, n_threads=self.n_threads)
 
     def scaled(self, values: Array, of_rows: Array, of_columns: Array) -> Array:
         """float64 [m]: values ≥ 0 times the factors of their rows and columns, at most 1."""
-        return self.kernels.scaled(self.indptr, self.columns, values, of_rows, of_columns, n_threads=self.n_threads)
+        return self.kernels.scaled(*self._narrow, values, of_rows, of_columns, n_threads=self.n_threads)
 
     def totals(self, evidence: Array, witnesses: Array, logits: Array, weight: float, lone: float) -> Array:
         """float64 [m]: logits and weighted evidence together; a share of the latter where there is a single witness."""
@@ -91,17 +116,17 @@ class PairSet:
         return concatenated_runs(self.indptr[rows], self.counts[rows])
 
     def largest_of_columns(self, values: Array) -> Array:
-        """float64 [n2]: the largest value of every column; -inf for one without pairs."""
+        """float64 [c]: the largest value of every column that counts."""
         return self.kernels.largest(*self.by_column, values, n_threads=self.n_threads)
 
     def mutual_best(self, values: Array, largest_of_columns: Array) -> Array:
         """bool [m]: the pairs with the largest value of their row that is also that of their column."""
-        return self.kernels.mutual_best(self.indptr, self.columns, values, largest_of_columns, n_threads=self.n_threads)
+        return self.kernels.mutual_best(*self._narrow, values, largest_of_columns, n_threads=self.n_threads)
 
     def best(self, values: Array, k: int, least: float = -np.inf) -> tuple[tuple[Array, Array], ...]:
-        """Of every row, and of every column: the positions of the k largest values above `least`, best first.
+        """Of every row, and of every column that occurs: the positions of the k largest values above `least`.
 
-        Each as int64 [n + 1], where a row begins, and int32 positions; ties keep their order.
+        Each as int64 [n + 1], where a row begins, and int32 positions, best first; ties keep their order.
         """
         rows, columns = (
             self.kernels.best(*groups, values, k=k, least=least, n_threads=self.n_threads) for groups in self._groups()
@@ -114,13 +139,14 @@ class PairSet:
             self.indptr, self.columns, other.indptr, other.columns, self.num_columns, n_threads=self.n_threads
         )
 
-    def united(self, of_rows: Array, of_columns: Array, before: PairSet, score: PairScores) -> PairSet:
-        """These pairs with proposed ones: columns for every row and rows for every column, -1 for none.
+    def united(self, of_rows: Array, of_columns: tuple[Array, Array], before: PairSet, score: PairScores) -> PairSet:
+        """These pairs with proposed ones: columns for every row, -1 for none, and pairs that columns propose.
 
-        Scores that these pairs or those of `before` have are kept: from sweep to sweep few pairs are new.
+        The latter are the places of their rows, from 0 on, and their columns, which increase. Scores that these pairs
+        or those of `before` have are kept: from sweep to sweep few pairs are new.
         """
         indptr, columns = self.kernels.union(
-            self.indptr, self.columns, of_rows, of_columns, first_row=self.first_row, n_threads=self.n_threads
+            self.indptr, self.columns, of_rows, of_columns, self.num_columns, n_threads=self.n_threads
         )
         sets = [(each.indptr, each.columns, each.scores) for each in (before, self)]
         scores = self.kernels.known_values(indptr, columns, sets, self.num_columns, n_threads=self.n_threads)
@@ -155,9 +181,11 @@ class PairSet:
 
 
 def from_keys(
-    keys: Array, scores: Array, rows: tuple[int, int], num_columns: int, kernels: Any, n_threads: int
-) -> PairSet:
+    keys: Array, scores: Array, rows: tuple[int, int], num_columns: int, kernels: Any, n_threads: int,
+    *, is_part: bool = False,
+) -> PairSet:  # fmt: skip
     """A set of distinct increasing keys, row · number of columns + column, of a range of rows, and their scores."""
     begin, end = rows
     indptr = offsets(keys // num_columns - begin, end - begin)
-    return PairSet(indptr, ops_of(keys).int32(keys % num_columns), scores, begin, num_columns, kernels, n_threads)
+    columns = ops_of(keys).int32(keys % num_columns)
+    return PairSet(indptr, columns, scores, begin, num_columns, is_part, kernels, n_threads)

@@ -27,9 +27,40 @@ MAX_EDGES_PER_PROPOSAL = 5_000  # that the proposals of one entity may walk
 TOLERATED_CHANGE = 0.3  # as a share of the evidence of an entity's best proposal
 SETTLED_BELIEF = 0.9  # above it in two sweeps, an entity is not walked again
 
-# What both sides and all shards of a process share.
-_FIRST: WeakKeyDictionary[Beliefs, tuple[Array, Array]] = WeakKeyDictionary()
+# What all shards of a process share.
+_FIRST: WeakKeyDictionary[Beliefs, First] = WeakKeyDictionary()
 _CHANGES: WeakKeyDictionary[RelationAlignment, tuple[ReferenceType[RelationAlignment], Any]] = WeakKeyDictionary()
+
+
+class First:
+    """The first target of everyone, and how much it is believed.
+
+    Attributes:
+        targets: int32 [nodes], -1 for none.
+        weights: float32 [nodes], 0 for none.
+    """
+
+    def __init__(self, matched: Beliefs) -> None:
+        count = len(matched.indptr) - 1
+        self.ops = ops_of(matched.indptr)
+        self.targets, self.weights = self.ops.full(count, -1, "int32"), self.ops.full(count, 0.0, "float32")
+        some = self.ops.nonzero(matched.indptr[1:] > matched.indptr[:-1])
+        first = matched.indptr[some]
+        self.targets[some], self.weights[some] = matched.targets[first], matched.weights[first]
+        self._moved: tuple[ReferenceType[First] | None, Array] = None, None
+
+    def moved_since(self, before: First) -> Array:
+        """float32 [nodes]: by how much the belief in the first target has changed; what was replaced, by the larger."""
+        if self._moved[0] is None or self._moved[0]() is not before:
+            larger = self.ops.lib.maximum(self.weights, before.weights)
+            moved = self.ops.where(self.targets == before.targets, abs(self.weights - before.weights), larger)
+            self._moved = ref(before), moved
+        return self._moved[1]
+
+    def settled_since(self, before: First, rows: slice) -> Array:
+        """bool: who of some nodes is believed to be the same target, now and before."""
+        weights = self.ops.lib.minimum(self.weights[rows], before.weights[rows])
+        return (self.targets[rows] == before.targets[rows]) & (weights > SETTLED_BELIEF)
 
 
 class Proposer:
@@ -51,7 +82,7 @@ class Proposer:
         self.indices = self.ops.full((0, 0), -1, "int32")
         self.strongest = self.ops.full(rows[1] - rows[0], 0.0, "float32")  # the evidence of the best when proposed
         self.changed = self.ops.full(rows[1] - rows[0], 0.0, "float32")  # d, since then
-        self.held: tuple[Array, Array] | None = None
+        self.held: First | None = None
         self.alignment: RelationAlignment | None = None
 
     def propose(
@@ -102,19 +133,17 @@ class Proposer:
     def _stale(self, kernels: Any, matched: Beliefs, alignment: RelationAlignment, n_threads: int) -> Array:
         """bool [rows]: who is walked again; remembers what is believed now."""
         before, aligned = self.held, self.alignment
-        targets, weights = _first_of(matched)
-        self.held, self.alignment = (targets, weights), alignment
+        now = _first_of(matched)
+        self.held, self.alignment = now, alignment
         if before is None or aligned is None:
             return self.ops.all_true(len(self.changed))
-        same, lib = targets == before[0], self.ops.lib
-        moved = self.ops.where(same, abs(weights - before[1]), lib.maximum(weights, before[1]))
         shares = self.source.inverse_functionality
         changes = 0 * shares if aligned is alignment else _changes_of(self.around, aligned, alignment)[self.side]
         self.changed += kernels.changes_around(
-            self.source, shares, changes, moved, weights, rows=self.rows, n_threads=n_threads
+            self.source, shares, changes, now.moved_since(before), now.weights, rows=self.rows, n_threads=n_threads
         )
-        settled = same & (lib.minimum(weights, before[1]) > SETTLED_BELIEF)
-        return (self.changed > TOLERATED_CHANGE * self.strongest) & ~settled[slice(*self.rows)]
+        settled = now.settled_since(before, slice(*self.rows))
+        return (self.changed > TOLERATED_CHANGE * self.strongest) & ~settled
 
 
 def _changes_of(around: Surroundings, before: RelationAlignment, now: RelationAlignment) -> tuple[Array, Array]:
@@ -126,18 +155,8 @@ def _changes_of(around: Surroundings, before: RelationAlignment, now: RelationAl
     return changes
 
 
-def _first_of(matched: Beliefs) -> tuple[Array, Array]:
-    """int32 and float32 [nodes]: the first target of everyone and how much it is believed; -1 and 0 for none."""
+def _first_of(matched: Beliefs) -> First:
     found = _FIRST.get(matched)
     if found is None:
-        found = _FIRST[matched] = _first(matched)
+        found = _FIRST[matched] = First(matched)
     return found
-
-
-def _first(matched: Beliefs) -> tuple[Array, Array]:
-    ops = ops_of(matched.indptr)
-    some = ops.nonzero(matched.indptr[1:] > matched.indptr[:-1])
-    targets, weights = ops.full(len(matched.indptr) - 1, -1, "int32"), ops.full(len(matched.indptr) - 1, 0.0, "float32")
-    first = matched.indptr[some]
-    targets[some], weights[some] = matched.targets[first], matched.weights[first]
-    return targets, weights

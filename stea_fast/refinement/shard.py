@@ -6,6 +6,7 @@ has depends on the graphs alone, so a result does not depend on where its shards
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from stea_fast._util.sparse import first_of_each, rows_of
 from stea_fast._util.threads import row_blocks
 from stea_fast.clues.value_nodes import ValueNodes
 from stea_fast.data.graph import KG
-from stea_fast.refinement.columns import ColumnPairs, wholes_and_tails
+from stea_fast.refinement.columns import ColumnPairs, OfColumns, PairsByOwner, wholes_and_tails
 from stea_fast.refinement.config import Joint
 from stea_fast.refinement.pair_set import PairSet, from_keys
 from stea_fast.refinement.prior import Prior
@@ -52,6 +53,7 @@ class Task:
         prior: what the encoder says.
         seeds: int64 [m, 2].
         shape: how many entities both graphs have, without values.
+        ranges: the rows of every shard, begin and end, without values.
         backend: whose kernels are used.
         device: kernels and surroundings on a device, where all arrays are then; None on the host.
     """
@@ -60,6 +62,7 @@ class Task:
     prior: Prior
     seeds: Array
     shape: tuple[int, int]
+    ranges: Sequence[tuple[int, int]]
     backend: str
     device: tuple[Any, Surroundings] | None = None
 
@@ -116,6 +119,12 @@ def whole_part(graphs: tuple[KG, KG]) -> Part:
     return Part((0, graphs[0].num_entities), (0, graphs[1].num_entities))
 
 
+def entities_of(rows: tuple[int, int], count: int) -> tuple[int, int]:
+    """The part of a range of nodes that are entities: values stand behind them."""
+    begin, end = rows
+    return min(begin, count), min(end, count)
+
+
 class Shard:
     """The pairs of some rows. Its methods are the steps of a sweep, in this order; each is one call of a worker."""
 
@@ -133,9 +142,7 @@ class Shard:
         here = Surroundings((kg1, kg2), values)
         self.kernels: Any
         self.kernels, self.around = task.device or (_backends.resolve(task.backend), here)
-        n1, n2 = task.shape
-        self.rows = min(part.sources[0], n1), min(part.sources[1], n1)
-        self.targets = min(part.targets[0], n2), min(part.targets[1], n2)
+        self.rows, self.targets = map(entities_of, part, task.shape)
         self.open_rows = task.open[0][slice(*self.rows)]
         ranges = self.rows, self.targets
         self.proposers = [Proposer(self.around, side, rows, task.open) for side, rows in enumerate(ranges)]
@@ -152,9 +159,10 @@ class Shard:
         seed_keys = seeds[:, 0] * num_columns + seeds[:, 1]
         keys, first = first_of_each(ops.chain([keys[listed], seed_keys]))
         scores = ops.chain([scores[listed], prior.score(*seeds.T)])[first]
-        return from_keys(keys, scores, self.rows, num_columns, self.kernels.pairs, self.n_threads)
+        is_part = len(self.task.ranges) > 1
+        return from_keys(keys, scores, self.rows, num_columns, self.kernels.pairs, self.n_threads, is_part=is_part)
 
-    def begin(self) -> tuple[Array, Array]:
+    def begin(self) -> tuple[OfColumns, OfColumns]:
         """Start with the candidates, of which nothing is evident; returns the sums of columns as `weigh` does."""
         self._set_pairs(self.candidates.bare())
         self.before = self.pairs
@@ -171,8 +179,8 @@ class Shard:
             self.kernels.relation_counts(kg2, kg1, soft2, rows=self.part.targets, **options),
         )
 
-    def propose(self, told: Told) -> Array:
-        """Let matched neighbours propose pairs for its rows; returns int32 [targets, k], those of its targets."""
+    def propose(self, told: Told) -> PairsByOwner:
+        """Let matched neighbours propose pairs for its rows; returns what they propose for its targets."""
         options: dict[str, Any] = {
             "k": self.method.proposals,
             "least": self.method.least_proposal,
@@ -185,12 +193,25 @@ class Shard:
             proposer.propose(self.kernels, held, alignment, strengths, **options)
             for proposer, held in zip(self.proposers, matched, strict=True)
         )
-        return backward
+        return self._by_owner(backward)
 
-    def weigh(self, alignment: RelationAlignment, soft1: Beliefs, of_columns: Array | None) -> tuple[Array, Array]:
+    def _by_owner(self, proposed: Array) -> PairsByOwner:
+        """What its targets propose, int32 [targets, k], as pairs of every shard that has their rows."""
+        flat = proposed.ravel()
+        there = self.ops.nonzero(flat >= 0)
+        rows, columns = flat[there], self.ops.int32(there // proposed.shape[1] + self.targets[0])
+        pairs = []
+        for begin, end in self.task.ranges:
+            own = self.ops.nonzero((rows >= begin) & (rows < end))
+            pairs.append((rows[own] - begin, columns[own]))
+        return pairs
+
+    def weigh(
+        self, alignment: RelationAlignment, soft1: Beliefs, of_columns: tuple[Array, Array] | None = None
+    ) -> tuple[OfColumns, OfColumns]:
         """Take in what was proposed, and compute the evidence of all pairs and T.
 
-        Returns log Σ exp of T and of β·s for every column.
+        Returns log Σ exp of T and of β·s for the columns of its pairs.
         """
         self.before, self.old_probs = self.pairs, self.probs
         if of_columns is not None:
@@ -203,33 +224,38 @@ class Shard:
         weights = self.method.evidence_weight, self.method.lone_witness
         return self._weighed(self.pairs.totals(self.evidence, witnesses, self.logits, *weights))
 
-    def _weighed(self, total: Array) -> tuple[Array, Array]:
+    def _weighed(self, total: Array) -> tuple[OfColumns, OfColumns]:
         self.total = total
         (rows, columns), (listed_rows, listed) = self.pairs.log_sums(total), self.pairs.log_sums(self.logits)
         log_all = self.task.prior.log_partition[0]
         of_rows = None if log_all is None else log_all[slice(*self.rows)]
         self.row_wholes, self.row_tails = wholes_and_tails(rows, listed_rows, of_rows)
-        return columns, listed
+        return self._of_columns(columns), self._of_columns(listed)
+
+    def _of_columns(self, values: Array) -> OfColumns:
+        return OfColumns(self.pairs.occurring, values)
 
     def judge(self, column_wholes: Array) -> None:
         """Compute the probabilities, given the logarithms of all that a column has."""
-        self.unscaled = self.pairs.joint_probabilities(self.total, (self.row_wholes, column_wholes))
+        sums = self.row_wholes, column_wholes[self.pairs.occurring]
+        self.unscaled = self.pairs.joint_probabilities(self.total, sums)
         del self.total
         self.support = self.ops.single(self.unscaled)
         self.support[self.of_seeds] = 1.0
         self.row_factors = self.ops.full(len(self.pairs.indptr) - 1, 1.0)
 
-    def scale(self, column_factors: Array) -> Array:
-        """Balance the rows, given the factors of the columns; returns the sums of columns."""
-        self.row_factors, sums = self.pairs.scale_rows(self.unscaled, self.row_tails, column_factors)
-        return sums
+    def scale(self, column_factors: Array) -> OfColumns:
+        """Balance the rows, given the factors of the columns; returns the sums of its columns."""
+        factors = column_factors[self.pairs.occurring]
+        self.row_factors, sums = self.pairs.scale_rows(self.unscaled, self.row_tails, factors)
+        return self._of_columns(sums)
 
-    def finish(self, column_factors: Array, damping: float) -> tuple[Beliefs, ColumnPairs, Array]:
+    def finish(self, column_factors: Array, damping: float) -> tuple[Beliefs, ColumnPairs, OfColumns]:
         """The probabilities of the sweep, with a share of those that pairs had before.
 
-        Returns the beliefs of its rows, and the best pairs and the largest value of every column.
+        Returns the beliefs of its rows, and the best pairs and the largest value of its columns.
         """
-        scaled = self.pairs.scaled(self.unscaled, self.row_factors, column_factors)
+        scaled = self.pairs.scaled(self.unscaled, self.row_factors, column_factors[self.pairs.occurring])
         del self.unscaled
         self.places = self.pairs.positions_in(self.before)
         if damping:  # what two rivals hold in turn does not swing
@@ -238,14 +264,16 @@ class Shard:
         self.probs = scaled
         (begin, best), (_, of_columns) = self.pairs.best(self.probs, MAX_BELIEFS_PER_ENTITY, MIN_BELIEF)
         held = Beliefs(begin, self.pairs.columns[best], self.ops.single(self.probs[best]))
-        return held, self._column_pairs(of_columns), self.pairs.largest_of_columns(self.probs)
+        largest = self._of_columns(self.pairs.largest_of_columns(self.probs))
+        return held, self._column_pairs(of_columns), largest
 
     def match(self, largest_of_columns: Array) -> Matched:
         """Its pairs that are the best of both their sides, given the largest value of every column.
 
         Seeds are among them: a seed's row and its column hold nothing but seeds.
         """
-        before, self.matched = self.matched, self.pairs.mutual_best(self.probs, largest_of_columns)
+        largest = largest_of_columns[self.pairs.occurring]
+        before, self.matched = self.matched, self.pairs.mutual_best(self.probs, largest)
         matched = self.ops.nonzero(self.matched)
         now = self.places[matched]
         old = int(before[now[now >= 0]].sum())

@@ -15,26 +15,15 @@ struct Back {
     std::vector<int32_t> columns;
 };
 
-Back by_row(const Proposed& proposed, int64_t rows, int64_t num_columns) {
-    Back back{std::vector<int64_t>(static_cast<size_t>(rows) + 1, 0), {}};
-    const int64_t cells = num_columns * proposed.k_back;
-    const auto row_at = [&](int64_t i) {  // -1: none, or one of another shard
-        const int64_t row = proposed.of_columns[i] - proposed.first_row;
-        return proposed.of_columns[i] < 0 || row >= rows ? int64_t{-1} : std::max<int64_t>(row, -1);
-    };
-    for (int64_t i = 0; i < cells; ++i) {
-        const int64_t row = row_at(i);
-        if (row >= 0) ++back.indptr[static_cast<size_t>(row) + 1];
-    }
+Back by_row(const Proposed& proposed, int64_t rows) {
+    Back back{std::vector<int64_t>(static_cast<size_t>(rows) + 1, 0),
+              std::vector<int32_t>(static_cast<size_t>(proposed.back))};
+    for (int64_t i = 0; i < proposed.back; ++i) ++back.indptr[static_cast<size_t>(proposed.back_rows[i]) + 1];
     std::partial_sum(back.indptr.begin(), back.indptr.end(), back.indptr.begin());
-    back.columns.resize(static_cast<size_t>(back.indptr.back()));
     std::vector<int64_t> next(back.indptr.begin(), back.indptr.end() - 1);
-    for (int64_t column = 0, i = 0; column < num_columns; ++column) {
-        for (const int64_t end = i + proposed.k_back; i < end; ++i) {
-            const int64_t row = row_at(i);
-            if (row < 0) continue;
-            back.columns[static_cast<size_t>(next[static_cast<size_t>(row)]++)] = static_cast<int32_t>(column);
-        }
+    for (int64_t i = 0; i < proposed.back; ++i) {
+        back.columns[static_cast<size_t>(next[static_cast<size_t>(proposed.back_rows[i])]++)] =
+            proposed.back_columns[i];
     }
     return back;
 }
@@ -63,7 +52,7 @@ void transpose_pairs(const PairRows& pairs, int64_t* indptr, int32_t* order) {
 }
 
 LooseRows unite_rows(const PairRows& pairs, const Proposed& proposed, const PairOptions& options) {
-    const Back back = by_row(proposed, pairs.rows, pairs.num_columns);
+    const Back back = by_row(proposed, pairs.rows);
     const auto rows = static_cast<size_t>(pairs.rows);
     LooseRows united{std::vector<int64_t>(rows + 1, 0), std::vector<int64_t>(rows), {}};
     int64_t room = 0;
