@@ -38,8 +38,15 @@ def pair_transpose(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, in
 
 def pair_union(rng: np.random.Generator) -> Arguments:
     pairs, shape, _ = pair_set(rng)
-    offers = (rng.integers(-1, n, size=(m, 3)).astype(np.int32) for m, n in (shape, shape[::-1]))
-    return {**pairs, **dict(zip(("of_rows", "of_columns"), offers, strict=True)), "first_row": 1, "n_threads": 2}
+    back_rows = rng.integers(shape[0], size=2 * shape[1]).astype(np.int32)
+    return {
+        **pairs,
+        "of_rows": rng.integers(-1, shape[1], size=(shape[0], 3)).astype(np.int32),
+        "back_rows": back_rows,
+        "back_columns": np.sort(rng.integers(shape[1], size=len(back_rows))).astype(np.int32),
+        "num_columns": shape[1],
+        "n_threads": 2,
+    }
 
 
 def pair_positions(rng: np.random.Generator) -> Arguments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -40,6 +41,7 @@ def _shard(case: Case) -> Shard:
     """All pairs after the first sweep as one shard."""
     joint = _refined(case)
     graphs, task = joint.around.plain, joint.shards.objects[0].task  # type: ignore[attr-defined]
+    task = replace(task, ranges=[(0, graphs[0].num_entities)])
     shard = Shard(Part(*((0, kg.num_entities) for kg in graphs)), 2, *graphs, None, task)
     states = joint.shards.map("state")
     begins = np.cumsum([0, *(len(state.columns) for state in states)])
@@ -49,10 +51,10 @@ def _shard(case: Case) -> Shard:
     return shard
 
 
-def _propose(case: Case) -> tuple[np.ndarray, np.ndarray]:
+def _propose(case: Case) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """What matched neighbours propose in both directions."""
     joint, shard = _refined(case), _shard(case)
-    backward = shard.propose(Told(joint.alignment, *joint.held.matched))
+    (backward,) = shard.propose(Told(joint.alignment, *joint.held.matched))
     return shard.proposed, backward
 
 
@@ -66,7 +68,7 @@ def _calls(case: Case, n_threads: int) -> dict[str, tuple[tuple[Any, ...], dict[
     threads = {"n_threads": n_threads}
     return {
         "transpose": ((rows, columns, pairs.num_columns), {}),
-        "union": ((listed.indptr, listed.columns, *offers), threads),
+        "union": ((listed.indptr, listed.columns, *offers, pairs.num_columns), threads),
         "positions": ((rows, columns, listed.indptr, listed.columns, pairs.num_columns), threads),
         "known_values": ((rows, columns, [(listed.indptr, listed.columns, listed.scores)], pairs.num_columns), threads),
         "best": ((*pairs.by_column, values), {"k": 10, "least": -np.inf, **threads}),

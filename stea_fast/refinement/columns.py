@@ -48,7 +48,10 @@ def chained(parts: Sequence[Array]) -> Array:
 
 def by_owner(parts: Sequence[PairsByOwner]) -> PairsByOwner:
     """What all shards propose for each of them, in the order of the shards: so columns increase."""
-    return [(chained([rows for rows, _ in own]), chained([columns for _, columns in own])) for own in zip(*parts)]
+    return [
+        (chained([rows for rows, _ in own]), chained([columns for _, columns in own]))
+        for own in zip(*parts, strict=True)
+    ]
 
 
 def largest(parts: Sequence[OfColumns], num_columns: int) -> Array:

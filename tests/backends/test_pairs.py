@@ -40,12 +40,14 @@ def random_case(rng, shape, count, k=2):
     groups = offsets(assigned, shape[0]), np.argsort(assigned, kind="stable").astype(np.int32)
     probs = np.exp(np.minimum(values, 0.0) * rng.choice([0.5, 200.0]))
     tails = [rng.random(n) * rng.choice([0.0, 1.0]) for n in shape]
-    proposals = [rng.integers(-1, n, size=(m, k)).astype(np.int32) for m, n in (shape, shape[::-1])]
+    of_rows = rng.integers(-1, shape[1], size=(shape[0], k)).astype(np.int32)
+    back = rng.integers(shape[0], size=k * shape[1]), np.sort(rng.integers(shape[1], size=k * shape[1]))
+    of_columns = tuple(part.astype(np.int32) for part in back)
     sums = [rng.random(n) * 3 for n in shape]
     sets = (*other, rng.random(count // 2)), (*random_pairs(rng, shape, count // 3), rng.random(count // 3))
     return {
         "transpose": ((*pairs, shape[1]), {}),
-        "union": ((*pairs, *proposals), {"first_row": int(rng.integers(shape[0]))}),
+        "union": ((*pairs, of_rows, of_columns, shape[1]), {}),
         "positions": ((*pairs, *other, shape[1]), {}),
         "known_values": ((*pairs, sets, shape[1]), {}),
         "best": ((*groups, values), {"k": k, "least": -2.0}),
@@ -128,10 +130,13 @@ def test_scaling_a_row_of_nothing_but_zeros_gives_numbers():
         assert np.isfinite(balanced).all() and (balanced > 0).all() and (balanced <= 1).all()
 
 
-@pytest.mark.parametrize("damage", ["columns", "indptr", "order", "values"])
+@pytest.mark.parametrize("damage", ["columns", "indptr", "order", "values", "back_rows", "back_columns"])
 def test_what_would_leave_the_arrays_is_refused(damage):
     indptr, columns = np.array([0, 2]), np.array([0, 1], dtype=np.int32)
+    none = np.full((1, 1), -1, dtype=np.int32)
     calls = {
+        "back_rows": lambda: native_pairs.union(indptr, columns, none, (columns, columns), 2),
+        "back_columns": lambda: native_pairs.union(indptr, columns, none, (0 * columns, columns[::-1].copy()), 2),
         "columns": lambda: native_pairs.transpose(indptr, columns + 1, 2),
         "indptr": lambda: native_pairs.transpose(indptr + 1, columns, 2),
         "order": lambda: native_pairs.log_sums(indptr, columns - 1, np.zeros(2)),

@@ -83,6 +83,11 @@ def test_what_the_joint_refinement_needs_stays_on_the_device(gpus, pair):
     opened = [np.ones(n, dtype=bool) for n in (n1, n2)]
     indptr = np.arange(n1 + 1) * ids.shape[1]
 
+    def pairs_of(of_columns, place):
+        table = np.asarray(of_columns.cpu() if hasattr(of_columns, "cpu") else of_columns)
+        columns, places = np.nonzero(table >= 0)
+        return place(table[columns, places]), place(columns.astype(np.int32))
+
     def sweep(kernels, kgs, held, place, alignment):
         table = kernels.strengths(alignment, *kgs)
         columns = place(np.sort(ids, axis=1).astype(np.int32).ravel())
@@ -91,7 +96,7 @@ def test_what_the_joint_refinement_needs_stays_on_the_device(gpus, pair):
         of_columns, _ = kernels.proposals(
             *kgs[::-1], held[1], table, *map(place, opened[::-1]), forward=False, rows=(0, n2), **options
         )
-        united = kernels.pairs.union(place(indptr), columns, of_rows, of_columns)
+        united = kernels.pairs.union(place(indptr), columns, of_rows, pairs_of(of_columns, place), n2)
         evidence, number = kernels.evidence_of_pairs(*kgs, *united, held[0], table, rows=(0, n1), witnesses="neighbour")
         values = 4.0 * (evidence.astype(np.float64) if place is np.asarray else evidence.double())
         by_column = kernels.pairs.transpose(*united, n2)

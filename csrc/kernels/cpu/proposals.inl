@@ -103,6 +103,13 @@ static void drop_beaten(ProposalScratch& scratch, double reached, int64_t visit)
     scratch.has_contenders = true;
 }
 
+// The first targets that a visit reaches; find_reached sends the others.
+static void send_targets_ahead(const ProposalArgs& args, const ProposalScratch& scratch, const Visit& visit) {
+    const Edge* edges = args.target.edges + args.target.indptr[visit.counterpart];
+    const int64_t count = visit.edges < kEdgesAhead ? visit.edges : kEdgesAhead;
+    for (int64_t i = 0; i < count; ++i) send_ahead(args, scratch, edges[i].neighbor);
+}
+
 // Follows the visits of a row until those that are left could not lead a new target among the best k; from then on only
 // targets that still can be among these are looked up. The others may lack support, but are never the best.
 static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
@@ -119,6 +126,7 @@ static void follow_visits(const ProposalArgs& args, ProposalScratch& scratch) {
             walked = 0;
         }
         scratch.reserve_support(visit.edges);
+        if (v + 1 < scratch.num_visits) send_targets_ahead(args, scratch, scratch.visits.data[v + 1]);
         if (scratch.has_contenders) {
             follow_contenders(args, scratch, visit);
         } else {
