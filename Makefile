@@ -52,8 +52,9 @@ $(VENV)/demo.stamp: $(VENV)/bin/python $(SOURCES)
 	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e .
 	touch $@
 
+# What is built stays: the package is there, and only what its extras name is added.
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[test,torch,faiss,cli,browser,sssom,examples,ray]"
+	$(INSTALL) "stea-fast[test,torch,faiss,cli,browser,sssom,examples,ray]"
 	touch $@
 
 # atheris has no wheel for every Python; without it the harness has its own mutations.
@@ -63,15 +64,15 @@ $(VENV)/fuzz.stamp: $(VENV)/test.stamp
 
 # mypy wants the types of what is imported.
 $(VENV)/lint.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[lint,torch,faiss]"
+	$(INSTALL) "stea-fast[lint,torch,faiss]"
 	touch $@
 
 $(VENV)/bench.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[bench,faiss,cli]"
+	$(INSTALL) "stea-fast[bench,faiss,cli]"
 	touch $@
 
 $(VENV)/docs.stamp: $(VENV)/demo.stamp
-	STEA_REQUIRE_NATIVE=1 $(INSTALL) -e ".[docs]"
+	$(INSTALL) "stea-fast[docs]"
 	touch $@
 
 help:  ## what can be made

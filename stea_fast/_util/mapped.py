@@ -1,4 +1,4 @@
-"""Large matrices in memory or, where memory is short, in files that the system reads and writes as they are used.
+"""Large arrays in memory or, where memory is short, in files that the system reads and writes as they are used.
 
 A file loses its name as soon as it is mapped: it goes when nobody uses the matrix any more, also after an error or a
 kill. Its room on the disk is taken beforehand, since a mapped file for which there is none ends the process.
@@ -33,18 +33,46 @@ def in_a_file(shape: tuple[int, int]) -> np.ndarray:
     size = 4 * shape[0] * shape[1]
     if not size:
         return in_memory(shape)
+    return np.frombuffer(_nameless(size, "embeddings"), dtype=np.float32).reshape(shape)
+
+
+def moved_to_a_file(array: np.ndarray, what: str) -> np.ndarray:
+    """A copy of an array in such a file; the array itself if it is in one already, or empty.
+
+    Args:
+        array: an array of any type and shape.
+        what: what it holds, in the plural, for messages.
+
+    Raises:
+        OSError: as of `in_a_file`.
+    """
+    if not array.nbytes or _is_in_a_file(array):
+        return array
+    copy = np.frombuffer(_nameless(array.nbytes, what), dtype=array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _is_in_a_file(array: np.ndarray) -> bool:
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, memoryview) and isinstance(base.obj, mmap.mmap)
+
+
+def _nameless(size: int, what: str) -> mmap.mmap:
+    """The bytes of a file that nobody else sees, and that goes with them."""
     folder = disk.temporary_folder()
     try:
         descriptor, path = disk.create_temporary(folder)
         disk.remove(path)
         try:
             disk.take_room(descriptor, size)
-            mapped = mmap.mmap(descriptor, size)  # has a descriptor of its own
+            return mmap.mmap(descriptor, size)  # has a descriptor of its own
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise _explained(error, folder, size) from error
-    return np.frombuffer(mapped, dtype=np.float32).reshape(shape)
+        raise _explained(error, folder, size, what) from error
 
 
 def rows_of(matrix: np.ndarray, rows: np.ndarray, empty: Empty, at_once: int = 1 << 12) -> np.ndarray:
@@ -55,13 +83,13 @@ def rows_of(matrix: np.ndarray, rows: np.ndarray, empty: Empty, at_once: int = 1
     return out
 
 
-def _explained(error: OSError, folder: Path, size: int) -> OSError:
+def _explained(error: OSError, folder: Path, size: int, what: str) -> OSError:
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return OSError(error.errno, f"cannot write embeddings to a file in {folder}: {error.strerror or error}")
+        return OSError(error.errno, f"cannot write {what} to a file in {folder}: {error.strerror or error}")
     free = disk.free_bytes(folder)
     return OSError(
         error.errno,
-        f"embeddings of {size / 1e9:.2g} GB are to be in a file, since memory is short, but {folder} has only "
+        f"{what} of {size / 1e9:.2g} GB are to be in a file, since memory is short, but {folder} has only "
         f"{free / 1e9:.2g} GB left: make room there, let TMPDIR name a folder of a larger disk, or allow more memory. "
         "A checkpoint stays whole: the same call continues from it",
     )

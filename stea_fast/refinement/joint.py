@@ -48,6 +48,7 @@ from stea_fast.refinement.shard import (
     ranking,
     whole_part,
 )
+from stea_fast.refinement.shard_in_files import ShardInFiles
 from stea_fast.refinement.start import affinity_at_seeds
 from stea_fast.refinement.workplace import Workplace, shard_place
 from stea_fast.types import Beliefs, RefinedRanking, RelationAlignment
@@ -118,7 +119,8 @@ class JointRefinement:
         self.parts = parts_of(around.graphs) if there is None else [whole_part(around.graphs)]
         ranges = [entities_of(part.sources, self.shape[0]) for part in self.parts]
         task = Task(method, prior, place.placed(problem.seeds), self.shape, ranges, place.backend, there)
-        self.shards: Session = self.executor.session(Shard, self.parts, *around.plain, around.values, task)
+        kind = ShardInFiles if problem.execution.pairs_in_files and there is None else Shard
+        self.shards: Session = self.executor.session(kind, self.parts, *around.plain, around.values, task)
         try:
             self._reliably(self._start)
         except BaseException:

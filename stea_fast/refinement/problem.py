@@ -27,6 +27,7 @@ class Execution(NamedTuple):
         executor: where the shards of a joint refinement are; None for the threads of this process.
         device: the torch device of a refinement without candidates, which would say it.
         progress: whether the progress of sweeps is shown, as `steps` takes it.
+        pairs_in_files: whether the shards of a joint refinement on CPUs keep their pairs in files between their steps.
     """
 
     backend: str = "auto"
@@ -35,6 +36,7 @@ class Execution(NamedTuple):
     executor: Executor | None = None
     device: str = "cpu"
     progress: Progress = False
+    pairs_in_files: bool = False
 
 
 @dataclass(frozen=True, eq=False)

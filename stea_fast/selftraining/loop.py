@@ -186,15 +186,16 @@ class SelfTraining:
             CheckpointError: The checkpoint in the folder belongs to another run, or cannot be read or written, or
                 another run is using the folder.
             MemoryError: The run is estimated to need more memory than there is, or than `memory` allows.
-            OSError: There is no room for temporary files of embeddings; the message says how much is needed.
+            OSError: There is no room for temporary files of embeddings or pairs; the message says how much is needed.
         """
         if self.config.memory is not None or is_long(self.pair):
             plan = self.plan()
             logging.getLogger(PLAN_LOGGER).info("%s", plan)
             plan.check_memory()
-            if plan.in_files:
+            if plan.embeddings_in_files:
                 self.empty = in_a_file
                 keep_embeddings(self.empty, self.encoder, self.starter)
+            self.execution = self.execution._replace(pairs_in_files=plan.pairs_in_files > 0)
         with nullcontext() if self.checkpoint is None else self.checkpoint.locked():
             return self._run()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,22 +19,31 @@ from stea_fast.data.pair import Pair
 from stea_fast.data.synthetic import synthetic_pair
 from stea_fast.encoders.propagation import Propagation
 from stea_fast.refinement.config import Joint
+from stea_fast.refinement.shard import parts_of
 from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
 from stea_fast.search.engines.partitioned import share_seen
 from stea_fast.search.topk import APPROXIMATE, topk
 from stea_fast.selftraining.config import EncoderConfig, SelfTrainingConfig
-from stea_fast.selftraining.methods import Stea, Structural
+from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural
 from stea_fast.selftraining.searching import engine_for, work_of
 
 LOGGER = "stea_fast.plan"
 LONG_RUN_EDGES = 1_000_000  # of both graphs: with more, the plan is made and told before a run
 CALIBRATION_ENTITIES, CALIBRATION_ROWS, CALIBRATION_WIDTH = 20_000, 8192, 128
 BYTES_PER_PAIR = 90.0  # of the pair set: scores, evidence, probabilities of two sweeps, and what a sweep makes of them
+BYTES_PER_ENTITY = 420.0  # of the rankings of a refinement, and what they are put together from
 BYTES_PER_EDGE = 60.0  # of the graphs and their relation counts
 PAIRS_PER_ENTITY = 7.0  # by proposals of both sides, fewer than asked for: many entities have few neighbours
 SEARCHED_PAIRS_PER_ENTITY = 14.0  # with the candidates of both directions
 BASE_BYTES = 250e6  # the interpreter and its libraries
 SHARE_OPEN = 0.5  # of the entities, after the first round
+
+
+class Files(NamedTuple):
+    """What is kept in files instead of in memory."""
+
+    embeddings: bool = False
+    pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,8 +74,10 @@ class Plan:
     Attributes:
         stages: The stages in their order.
         memory_limit: The memory that may be taken, in gigabytes: what was asked for, or what the machine has left.
-        in_files: How many gigabytes of embeddings are kept in temporary files, since they would not fit beside the
-            rest; 0 if all are in memory. The memory of the stages is then what they need without these.
+        embeddings_in_files: How many gigabytes of embeddings are kept in temporary files, since they would not fit
+            beside the rest; 0 if all are in memory. The memory of the stages is then what they need without these.
+        pairs_in_files: The same of the pairs that are refined, which go to files only if without the embeddings the
+            rest would still not fit.
 
     Example:
         >>> import stea_fast as sf
@@ -76,7 +88,8 @@ class Plan:
 
     stages: tuple[Stage, ...]
     memory_limit: float
-    in_files: float = 0.0
+    embeddings_in_files: float = 0.0
+    pairs_in_files: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -96,7 +109,8 @@ class Plan:
         """
         if self.gigabytes > self.memory_limit:
             most = max(self.stages, key=lambda stage: stage.gigabytes)
-            needed = f"{most.gigabytes:.1f} GB" + (" with embeddings in files" if self.in_files else "")
+            in_files = " and ".join(what for what, size in self._in_files() if size)
+            needed = f"{most.gigabytes:.1f} GB" + (f" with {in_files} in files" if in_files else "")
             raise MemoryError(
                 f"the stage {most.name!r} is estimated to need {needed}, and {self.memory_limit:.1f} GB "
                 "may be taken; use preset 'structural', fewer dimensions (search.dimensions), or more memory"
@@ -106,9 +120,12 @@ class Plan:
         lines = [f"{stage.name:38}{_duration(stage.seconds):>12}{stage.gigabytes:9.1f} GB" for stage in self.stages]
         total = f"{'estimated in all':38}{_duration(self.seconds):>12}{self.gigabytes:9.1f} GB"
         lines.append(f"{total} of {self.memory_limit:.1f} GB")
-        if self.in_files:
-            lines.append(f"and {self.in_files:.1f} GB of embeddings in files in {disk.temporary_folder()}")
+        if in_files := " and ".join(f"{size:.1f} GB of {what}" for what, size in self._in_files() if size):
+            lines.append(f"and {in_files} in files in {disk.temporary_folder()}")
         return "\n".join(lines)
+
+    def _in_files(self) -> tuple[tuple[str, float], ...]:
+        return ("embeddings", self.embeddings_in_files), ("pairs", self.pairs_in_files)
 
 
 def _duration(seconds: float) -> str:
@@ -121,14 +138,34 @@ def is_long(pair: Pair) -> bool:
 
 
 def plan_run(pair: Pair, config: SelfTrainingConfig) -> Plan:
-    """The plan of a run of self-training: with embeddings in files where it would not fit otherwise."""
+    """The plan of a run of self-training: with what would not fit otherwise in files, embeddings before pairs."""
     limit = memory.available() + memory.resident()
     if config.memory is not None:
         limit = memory.size_in_bytes(config.memory, "memory")
-    plan = Plan(tuple(_stages(pair, config, in_files=False)), limit / 1e9)
-    if plan.gigabytes <= plan.memory_limit or not can_be_in_files(config.encoder):
-        return plan
-    return Plan(tuple(_stages(pair, config, in_files=True)), limit / 1e9, _gigabytes_in_files(pair, config))
+    for files in _choices(pair, config):
+        embeddings = _gigabytes_of_embeddings(pair, config) if files.embeddings else 0.0
+        pairs = BYTES_PER_PAIR * _most_pairs(pair, config) / 1e9 if files.pairs else 0.0
+        plan = Plan(tuple(_stages(pair, config, files)), limit / 1e9, embeddings, pairs)
+        if plan.gigabytes <= plan.memory_limit:
+            break
+    return plan
+
+
+def _choices(pair: Pair, config: SelfTrainingConfig) -> list[Files]:
+    """What may be in files, least first: it takes time. Of a single shard the pairs are in memory in any case."""
+    choices = [Files()]
+    if can_be_in_files(config.encoder):
+        choices.append(Files(embeddings=True))
+    if config.encoder.device == "cpu" and _sweeps_jointly(config.method) and _num_shards(pair) > 1:
+        choices.append(Files(choices[-1].embeddings, pairs=True))
+    return choices
+
+
+def _sweeps_jointly(method: SelfTrainingMethod) -> bool:
+    """Whether a refinement of the run has pairs in shards."""
+    return isinstance(method, Structural) or (
+        isinstance(method, Stea) and (method.two_views or isinstance(method.plan.method(0, last=False), Joint))
+    )
 
 
 def can_be_in_files(encoder: EncoderConfig) -> bool:
@@ -136,7 +173,7 @@ def can_be_in_files(encoder: EncoderConfig) -> bool:
     return encoder.name == "propagation" and encoder.device == "cpu"
 
 
-def _gigabytes_in_files(pair: Pair, config: SelfTrainingConfig) -> float:
+def _gigabytes_of_embeddings(pair: Pair, config: SelfTrainingConfig) -> float:
     """Of the embeddings, and of what a search keeps beside them."""
     width, searched = _width(config, pair), config.search.dimensions
     copied: float = 0 if searched is None or searched >= width else searched
@@ -145,32 +182,50 @@ def _gigabytes_in_files(pair: Pair, config: SelfTrainingConfig) -> float:
     return float(4.0 * (width + copied) * (pair.kg1.num_entities + pair.kg2.num_entities) / 1e9)
 
 
-def _stages(pair: Pair, config: SelfTrainingConfig, *, in_files: bool) -> list[Stage]:
-    """The stages, if embeddings are in files or in memory."""
+def _num_shards(pair: Pair) -> int:
+    return len(parts_of((pair.kg1, pair.kg2)))
+
+
+def _most_pairs(pair: Pair, config: SelfTrainingConfig) -> float:
+    """About how many pairs the refinements have, at most."""
+    each = PAIRS_PER_ENTITY if isinstance(config.method, Structural) else SEARCHED_PAIRS_PER_ENTITY
+    return each * (pair.kg1.num_entities + pair.kg2.num_entities)
+
+
+def _bytes_of_refinement(pair: Pair, config: SelfTrainingConfig, files: Files) -> float:
+    """What a refinement has in memory beside the graphs: its pairs, or those of one shard and the rankings of all."""
+    pairs = BYTES_PER_PAIR * _most_pairs(pair, config)
+    if not files.pairs:
+        return pairs
+    entities = pair.kg1.num_entities + pair.kg2.num_entities
+    return pairs / _num_shards(pair) + BYTES_PER_ENTITY * entities
+
+
+def _stages(pair: Pair, config: SelfTrainingConfig, files: Files) -> list[Stage]:
+    """The stages, with some of what they hold in files."""
     sizes = pair.kg1.num_entities, pair.kg2.num_entities
     edges = len(pair.kg1.edges) + len(pair.kg2.edges)
     held = BASE_BYTES + BYTES_PER_EDGE * edges
-    sweep = rates().sweep * edges
-    spread = held + BYTES_PER_PAIR * PAIRS_PER_ENTITY * sum(sizes)
+    sweep, refining = rates().sweep * edges, _bytes_of_refinement(pair, config, files)
     method = config.method
     if isinstance(method, Structural):
-        return [Stage("spread by structure", sweep * method.refinement.sweeps, spread / 1e9)]
+        return [Stage("spread by structure", sweep * method.refinement.sweeps, (held + refining) / 1e9)]
     width = _width(config, pair)
-    embedded = held + (0.0 if in_files else 4.0 * width * sum(sizes))
+    embedded = held + (0.0 if files.embeddings else 4.0 * width * sum(sizes))
     rounds = config.rounds + 1
     embedding = rates().embedding * edges * width * rounds
     stages = [
         Stage(f"{rounds} x embeddings of {width} dimensions", embedding, embedded / 1e9),
-        *_searches(config, sizes, width, embedded, in_files),
+        *_searches(config, sizes, width, embedded, files),
     ]
     if isinstance(method, Stea):
         step = method.plan.method(0, last=False)
         sweeps = step.sweeps * rounds if isinstance(step, Joint) else rounds
-        refined = embedded + BYTES_PER_PAIR * SEARCHED_PAIRS_PER_ENTITY * sum(sizes)
-        stages.append(Stage(f"{rounds} x refinement", 2 * sweep * sweeps, refined / 1e9))
+        refined = (embedded + refining) / 1e9
+        stages.append(Stage(f"{rounds} x refinement", 2 * sweep * sweeps, refined))
         if method.two_views:
             alone = STRUCTURAL.sweeps + 10 * config.rounds
-            stages.append(Stage(f"{rounds} x refinement by structure alone", sweep * alone, refined / 1e9))
+            stages.append(Stage(f"{rounds} x refinement by structure alone", sweep * alone, refined))
     return stages
 
 
@@ -183,7 +238,7 @@ def _width(config: SelfTrainingConfig, pair: Pair) -> int:
 
 
 def _searches(
-    config: SelfTrainingConfig, sizes: tuple[int, int], width: int, embedded: float, in_files: bool
+    config: SelfTrainingConfig, sizes: tuple[int, int], width: int, embedded: float, files: Files
 ) -> list[Stage]:
     """The search of everything, and those of what is open afterwards."""
     search = config.search
@@ -196,7 +251,7 @@ def _searches(
         share = share_seen(max(rows, columns)) if engine in APPROXIMATE else 1.0
         seconds = times * share * rates().product * work_of(search, rows, columns, width)
         kind = "approximate" if engine in APPROXIMATE else "exact"
-        copied = 4.0 * width * (rows + columns) if two_views and not in_files else 0.0
+        copied = 4.0 * width * (rows + columns) if two_views and not files.embeddings else 0.0
         needed = embedded + copied + 240.0 * sum(sizes)
         if times:
             stages.append(Stage(f"{times} x {kind} search of {rows:,} x {columns:,}", seconds, needed / 1e9))

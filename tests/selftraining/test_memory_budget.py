@@ -1,4 +1,4 @@
-"""Embeddings in files where memory is short: the same bits, nothing left behind, words where there is no room."""
+"""Embeddings and pairs in files where memory is short: the same bits, nothing left behind, words where it fails."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import pytest
 import stea_fast as sf
 from stea_fast._util import disk, mapped
 from stea_fast.encoders.propagation import Propagation
+from stea_fast.refinement import shard_in_files
 from stea_fast.selftraining import loop, planning
 
 MAPS = Path("/proc/self/maps")
+NO_FILES, FILES = planning.Files(), planning.Files(embeddings=True)
 needs_maps = pytest.mark.skipif(not MAPS.exists(), reason="the system does not list what is mapped")
 
 
@@ -32,15 +34,20 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def budget(pair, preset):
-    """A budget that suffices with embeddings in files, and not with all in memory."""
+def budget(pair, preset, more=FILES, less=NO_FILES):
+    """A budget that suffices with something in files, and not with less there: by default embeddings, and nothing."""
     config = sf.preset(preset)
-    needed = [
-        max(stage.gigabytes for stage in planning._stages(pair, config, in_files=in_files))
-        for in_files in (True, False)
-    ]
+    needed = [max(stage.gigabytes for stage in planning._stages(pair, config, files)) for files in (more, less)]
     assert needed[0] < needed[1]
     return 0.5e9 * sum(needed)
+
+
+@pytest.fixture
+def shards(monkeypatch):
+    """Small graphs in several shards, of which all but one can have their pairs elsewhere; and small arrays count."""
+    monkeypatch.setattr("stea_fast.refinement.shard.EDGES_PER_SHARD", 150)
+    monkeypatch.setattr("stea_fast.refinement.shard_in_files.LEAST_BYTES", 64)
+    monkeypatch.setattr(planning, "BYTES_PER_ENTITY", 100.0)  # the estimates are of graphs in fewer shards
 
 
 def mapped_here(folder):
@@ -94,11 +101,58 @@ def test_the_plan_says_what_is_in_files(pair, folder):
     within, beyond = (
         sf.SelfTraining(pair, preset="fast", memory=size).plan() for size in ("2GB", budget(pair, "fast"))
     )
-    assert within.in_files == 0 and "in files" not in str(within)
+    assert within.embeddings_in_files == within.pairs_in_files == 0 and "in files" not in str(within)
     assert beyond.gigabytes < beyond.memory_limit < within.gigabytes
     # 1,024 dimensions of all entities, and of the half that is taken to be open.
-    assert beyond.in_files == pytest.approx(1.5 * 4 * 1024 * 600 / 1e9)
+    assert beyond.embeddings_in_files == pytest.approx(1.5 * 4 * 1024 * 600 / 1e9) and not beyond.pairs_in_files
     assert str(beyond).endswith(f"of embeddings in files in {folder}")
+
+
+@needs_maps
+@pytest.mark.parametrize("preset", ["structural", "fast"])
+def test_a_run_with_pairs_in_files_has_the_bits_of_one_without(pair, folder, preset, shards, monkeypatch):
+    embeddings = planning.Files(embeddings=preset == "fast")
+    size = budget(pair, preset, embeddings._replace(pairs=True), embeddings)
+    expected = sf.SelfTraining(pair, preset=preset, rounds=1).run()
+    seen, step = [], shard_in_files.Shard.judge
+
+    def watched(self, *given):
+        seen.append(mapped_here(folder))
+        return step(self, *given)
+
+    monkeypatch.setattr(shard_in_files.ShardInFiles, "judge", watched)
+    run = sf.SelfTraining(pair, preset=preset, rounds=1, memory=size)
+    plan = run.plan()
+    assert plan.gigabytes < plan.memory_limit and str(plan).endswith(f"GB of pairs in files in {folder}")
+    found = run.run()
+    assert seen and min(seen) > 10, "the pairs of all shards, in several arrays each"
+    for side in ("forward", "backward"):
+        one, two = (getattr(result.refinement, side) for result in (found, expected))
+        for name in ("indices", "probs", "evidence"):
+            assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), (side, name)
+    assert found.pairs.tobytes() == expected.pairs.tobytes()
+    del found, run, one
+    gc.collect()
+    assert not list(folder.iterdir()) and mapped_here(folder) == 0
+
+
+def test_an_array_that_pairs_of_two_sweeps_share_is_copied_once(folder):
+    values, other = np.arange(4000.0), np.arange(7, dtype=np.int32)
+    moved = {}
+    first, (again, (small,)) = shard_in_files._in_files((values, (values, (other,))), moved)
+    assert first is again and first.tobytes() == values.tobytes() and first.dtype == values.dtype
+    assert small is other, "too small for a file"
+    assert mapped.moved_to_a_file(first, "pairs") is first, "it is in a file already"
+    assert mapped.moved_to_a_file(values[:0], "pairs").shape == (0,)
+
+
+def test_no_room_for_pairs_is_said(folder, monkeypatch):
+    def full(descriptor, size):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk, "take_room", full)
+    with pytest.raises(OSError, match=r"pairs of 8e-06 GB are to be in a file.*TMPDIR"):
+        mapped.moved_to_a_file(np.zeros(1000), "pairs")
 
 
 def test_a_budget_below_the_minimum_is_refused_with_what_is_needed(pair):
@@ -118,7 +172,7 @@ def test_embeddings_of_other_encoders_stay_in_memory(pair):
             if isinstance(encoder, Own)
             else replace(sf.preset("fast"), encoder=encoder, memory="1MB")
         )
-        assert planning.plan_run(pair, config).in_files == 0
+        assert planning.plan_run(pair, config).embeddings_in_files == 0
 
 
 def test_no_room_for_the_files_is_said_and_the_checkpoint_stays(pair, folder, monkeypatch, tmp_path_factory):
