@@ -37,7 +37,7 @@ ROWS = 4096  # rows normalised at a time
 # graph, and of both graphs' embeddings.
 DIM, RELATION_DIM = 1024, 512
 VECTOR_BYTES, EMBEDDING_BYTES = 1.0e9, 3.0e9
-LEAST_RELATION_DIM = 8  # fewer say too little, whatever they save
+LEAST_RELATION_DIM = 16  # fewer say too little, whatever they save (bench/NOTES.md)
 Arrays = tuple[np.ndarray, np.ndarray]
 
 
@@ -53,7 +53,7 @@ class Propagation:
         relation_dim: relation dimensions of the triple view; embeddings have 16 · relation_dim columns. If not
             given 512, or fewer where the embeddings of both graphs would pass 3 GB.
         embedding_bytes: where the embeddings of both graphs would pass this, a relation_dim that is given is reduced,
-            too, but not below 8; 3 GB does not count then.
+            too, but not below 16; 3 GB does not count then.
         warm_start: accepted for uniformity; nothing is carried over.
     """
 

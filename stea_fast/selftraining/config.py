@@ -231,8 +231,9 @@ def _named(values: Mapping[str, Any] | str, classes: Mapping[str, Any]) -> Any:
         raise TypeError(f"a method must be a dictionary with a 'name', got {type(values).__name__}")
     cls = classes[validate.choice(values.get("name"), "name", tuple(classes))]
     given = _known(cls, {key: value for key, value in values.items() if key != "name"})
-    if isinstance(given.get("refinement"), Mapping):
-        given["refinement"] = _named(given["refinement"], {**REFINEMENTS, "schedule": Schedule})
+    for part in ("refinement", "structure"):
+        if isinstance(given.get(part), Mapping):
+            given[part] = _named(given[part], {**REFINEMENTS, "schedule": Schedule})
     return cls(**given)
 
 

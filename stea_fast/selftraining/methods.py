@@ -13,7 +13,7 @@ from stea_fast._util.options import option_class
 from stea_fast.refinement.config import Joint, Method
 from stea_fast.refinement.schedule import EveryRound, Schedule, plan_of
 from stea_fast.refinement.selection import check_selection, mutual_nearest, one_to_one, similarity_threshold
-from stea_fast.refinement.structural import ALONE
+from stea_fast.refinement.structural import ALONE, STRUCTURAL
 from stea_fast.types import TopK
 
 Selection = tuple[np.ndarray, np.ndarray]
@@ -39,6 +39,7 @@ class Stea:
         two_views: Whether a refinement from structure alone, without the encoder, is made beside every other. Only
             pairs on which both agree are trained on, and the last round ranks by the mean of both probabilities. Later
             rounds search only the entities without such a pair; the others have their partner as only candidate.
+        structure: How that refinement is made, an `sf.Joint`; rounds that begin with pairs make at most ten sweeps.
         first_epochs: The number of epochs of the encoder's first training after the start rounds; the default, None,
             takes the encoder's own number.
 
@@ -61,6 +62,7 @@ class Stea:
     relations: str = "estimated"
     start_rounds: int = 0
     two_views: bool = False
+    structure: Joint = STRUCTURAL
     first_epochs: int | None = None
 
     def __post_init__(self) -> None:
@@ -68,6 +70,7 @@ class Stea:
         check_selection(self.select, first)  # now: the first round asks for it only after the first training
         validate.choice(self.relations, "relations", ("estimated", "oracle"))
         validate.count(self.start_rounds, "start_rounds", maximum=1000)
+        _check_joint(self.structure, "structure")
         if self.first_epochs is not None:
             validate.count(self.first_epochs, "first_epochs")
 
@@ -107,8 +110,7 @@ class Structural:
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        if not isinstance(self.refinement, Joint):
-            raise TypeError(f"refinement must be an sf.Joint, got {type(self.refinement).__name__}")
+        _check_joint(self.refinement, "refinement")
         validate.number(self.threshold, "threshold", minimum=0.0, maximum=1.0)
         check_selection(self.select, self.threshold)
 
@@ -263,6 +265,11 @@ METHODS: dict[str, type[SelfTrainingMethod]] = {
 def method_named(name: str) -> SelfTrainingMethod:
     """A method by its name, with its defaults."""
     return METHODS[validate.choice(name, "method", tuple(METHODS))]()
+
+
+def _check_joint(method: object, name: str) -> None:
+    if not isinstance(method, Joint):
+        raise TypeError(f"{name} must be an sf.Joint, got {type(method).__name__}")
 
 
 def _check_similarity(threshold: float | None) -> None:

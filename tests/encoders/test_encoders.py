@@ -343,5 +343,5 @@ def test_propagation_has_as_many_dimensions_as_fit_but_not_too_few():
     from stea_fast.encoders.propagation import Propagation
 
     pair = sf.synthetic_pair(num_entities=100, seed=0)
-    for most, expected in ((1e9, 64), (4 * 16 * 200 * 20, 20), (1.0, 8)):
+    for most, expected in ((1e9, 64), (4 * 16 * 200 * 20, 20), (1.0, 16)):
         assert Propagation(pair.kg1, pair.kg2, relation_dim=64, embedding_bytes=most).relation_dim == expected

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import stea_fast as sf
-from stea_fast.refinement.structural import ALONE, refine_by_structure
+from stea_fast.refinement.structural import ALONE, STRUCTURAL, refine_by_structure
+from stea_fast.selftraining import loop
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +76,28 @@ def test_wrong_options_are_named():
         sf.Structural(refinement=sf.Product())
     with pytest.raises(ValueError, match="threshold"):
         sf.Structural(threshold=2.0)
+
+
+@pytest.mark.parametrize(("preset", "expected"), [("fast", STRUCTURAL), ("large", ALONE)])
+def test_the_view_from_structure_is_made_as_the_method_says(pair, preset, expected, monkeypatch):
+    made = []
+
+    def refine(*given, method, **options):
+        made.append(method)
+        return refine_by_structure(*given, method=method, **options)
+
+    monkeypatch.setattr(loop, "refine_by_structure", refine)
+    sf.SelfTraining(pair, preset=preset, rounds=1, progress=False).run()
+    assert made == [expected, replace(expected, sweeps=10)], "pairs that are spread already have a short way to go"
+    few = replace(expected, sweeps=3)
+    made.clear()
+    method = sf.Stea(two_views=True, structure=few)
+    sf.SelfTraining(pair, preset=preset, method=method, rounds=1, progress=False).run()
+    assert made == [few, few]
+    config = replace(sf.preset(preset), method=method)
+    assert sf.SelfTrainingConfig.from_dict(config.to_dict()) == config
+
+
+def test_a_view_that_is_no_joint_refinement_is_refused():
+    with pytest.raises(TypeError, match=r"structure must be an sf\.Joint, got Product"):
+        sf.Stea(two_views=True, structure=sf.Product())
