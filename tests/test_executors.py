@@ -34,7 +34,7 @@ def pair():
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    """Five shards of a graph that would be one."""
+    """Eight shards of a graph that would be one."""
     monkeypatch.setattr("stea_fast.refinement.shard.EDGES_PER_SHARD", 700)
 
 
@@ -178,7 +178,7 @@ class ExecutorContract:
             execution = Execution(executor=executor, progress=showing("sweeps"))
             refine_by_structure(pair.kg1, pair.kg2, pair.train, k=10, execution=execution)
         totals = {name: steps[0][1] for name, steps in shown.items()}
-        assert totals["embeddings"] == 2 * 64 and totals["names"] >= 10 and totals["sweeps"] == 24 * 5
+        assert totals["embeddings"] == 2 * 64 and totals["names"] >= 10 and totals["sweeps"] == 24 * 8
         for name, steps in shown.items():
             done = [amount for amount, _ in steps]
             assert len(done) >= (4 if name == "cells" else 10) and done == sorted(done), name
@@ -224,7 +224,7 @@ class ExecutorContract:
         assert marker.exists()
         # What the lost worker's sweep had counted is taken back once, and counted again.
         assert sum(after < before for (before, _), (after, _) in pairwise(shown)) <= 1
-        assert shown[-1] == (4 * 5, 4 * 5) and max(shown) == shown[-1]
+        assert shown[-1] == (4 * 8, 4 * 8) and max(shown) == shown[-1]
         monkeypatch.undo()
         monkeypatch.setattr("stea_fast.refinement.shard.EDGES_PER_SHARD", 700)
         assert_same_bits(found, refined(pair))

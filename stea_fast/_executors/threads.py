@@ -7,20 +7,26 @@ from types import TracebackType
 from typing import Any
 
 from stea_fast._executors.base import Done, Make
-from stea_fast._util.threads import thread_count
+from stea_fast._util.threads import in_order, thread_count
+
+PARTS_PER_THREAD = 4  # from so many on, parts keep the threads busy; of fewer, kernels share out the rows
 
 
 class ThreadsSession:
-    """One part after the other: kernels share the rows of a part out among threads better than parts could be."""
+    """Some parts at a time, each by a thread; or one after the other, each by all threads of its kernels."""
 
-    def __init__(self, objects: list[Any]) -> None:
-        self.objects = objects
+    def __init__(self, objects: list[Any], at_once: int) -> None:
+        self.objects, self.at_once = objects, at_once
 
     def map(self, method: str, *common: Any, each: Sequence[Any] | None = None, done: Done | None = None) -> list[Any]:
         """See `Session`."""
+
+        def call(i: int) -> Any:
+            return getattr(self.objects[i], method)(*common, *(() if each is None else (each[i],)))
+
         results = []
-        for i, part in enumerate(self.objects):
-            results.append(getattr(part, method)(*common, *(() if each is None else (each[i],))))
+        for result in in_order(call, range(len(self.objects)), self.at_once):
+            results.append(result)
             if done is not None:
                 done(1)
         return results
@@ -53,6 +59,11 @@ class ThreadsExecutor:
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = thread_count(n_threads)
 
+    def at_once(self, num_parts: int) -> int:
+        """How many of so many parts are computed at a time."""
+        return self.n_threads if num_parts >= PARTS_PER_THREAD * self.n_threads else 1
+
     def session(self, make: Make, parts: Sequence[Any], *common: Any) -> ThreadsSession:
         """See `Executor`."""
-        return ThreadsSession([make(part, self.n_threads, *common) for part in parts])
+        at_once = self.at_once(len(parts))
+        return ThreadsSession([make(part, self.n_threads // at_once, *common) for part in parts], at_once)

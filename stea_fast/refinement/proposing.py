@@ -15,11 +15,12 @@ computed anew in every sweep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from weakref import ref
 
 from stea_fast._util.array_ops import Array, ops_of
+from stea_fast._util.made_once import MadeOnce
 from stea_fast.refinement.surroundings import Surroundings
 from stea_fast.types import Beliefs, RelationAlignment
 
@@ -28,8 +29,7 @@ TOLERATED_CHANGE = 0.3  # as a share of the evidence of an entity's best proposa
 SETTLED_BELIEF = 0.9  # above it in two sweeps, an entity is not walked again
 
 # What all shards of a process share.
-_FIRST: WeakKeyDictionary[Beliefs, First] = WeakKeyDictionary()
-_CHANGES: WeakKeyDictionary[RelationAlignment, tuple[ReferenceType[RelationAlignment], Any]] = WeakKeyDictionary()
+_FIRST, _MOVED, _CHANGES = MadeOnce(), MadeOnce(), MadeOnce()
 
 
 class First:
@@ -47,15 +47,14 @@ class First:
         some = self.ops.nonzero(matched.indptr[1:] > matched.indptr[:-1])
         first = matched.indptr[some]
         self.targets[some], self.weights[some] = matched.targets[first], matched.weights[first]
-        self._moved: tuple[ReferenceType[First] | None, Array] = None, None
 
     def moved_since(self, before: First) -> Array:
         """float32 [nodes]: by how much the belief in the first target has changed; what was replaced, by the larger."""
-        if self._moved[0] is None or self._moved[0]() is not before:
-            larger = self.ops.lib.maximum(self.weights, before.weights)
-            moved = self.ops.where(self.targets == before.targets, abs(self.weights - before.weights), larger)
-            self._moved = ref(before), moved
-        return self._moved[1]
+        return _since(before, _MOVED, self, self._moved)
+
+    def _moved(self, before: First) -> Array:
+        larger = self.ops.lib.maximum(self.weights, before.weights)
+        return self.ops.where(self.targets == before.targets, abs(self.weights - before.weights), larger)
 
     def settled_since(self, before: First, rows: slice) -> Array:
         """bool: who of some nodes is believed to be the same target, now and before."""
@@ -148,15 +147,15 @@ class Proposer:
 
 def _changes_of(around: Surroundings, before: RelationAlignment, now: RelationAlignment) -> tuple[Array, Array]:
     """How much the relations of both graphs have changed, as `Surroundings.relation_changes` says it."""
-    found = _CHANGES.get(now)
-    if found is None or found[0]() is not before:
-        found = _CHANGES[now] = ref(before), around.relation_changes(before, now)
-    changes: tuple[Array, Array] = found[1]
+    changes: tuple[Array, Array] = _since(before, _CHANGES, now, lambda before: around.relation_changes(before, now))
     return changes
 
 
+def _since(before: Any, made_once: MadeOnce, now: Any, compare: Callable[[Any], Any]) -> Any:
+    """What comparing `now` with `before` gives; shards compare it with the same one, sweep by sweep."""
+    return made_once.of(now, lambda: (ref(before), compare(before)), lambda made: made[0]() is before)[1]
+
+
 def _first_of(matched: Beliefs) -> First:
-    found = _FIRST.get(matched)
-    if found is None:
-        found = _FIRST[matched] = First(matched)
-    return found
+    first: First = _FIRST.of(matched, lambda: First(matched))
+    return first

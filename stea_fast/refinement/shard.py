@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from stea_fast import _backends
 from stea_fast._util.array_ops import Array, ops_of
+from stea_fast._util.made_once import MadeOnce
 from stea_fast._util.sparse import first_of_each, rows_of
 from stea_fast._util.threads import row_blocks
 from stea_fast.clues.value_nodes import ValueNodes
@@ -34,7 +34,7 @@ MAX_BELIEFS_PER_ENTITY = 3  # more add noise, fewer lose the ones that are still
 MIN_BELIEF = 0.01
 MAX_PAIRS_PER_SOURCE = 128  # hubs among the backward candidates have thousands
 
-_STRENGTHS: WeakKeyDictionary[RelationAlignment, Any] = WeakKeyDictionary()  # the shards of a process share a table
+_STRENGTHS = MadeOnce()  # the shards of a process share a table
 
 
 class Part(NamedTuple):
@@ -105,8 +105,9 @@ class Matched(NamedTuple):
 
 
 def parts_of(graphs: tuple[KG, KG]) -> list[Part]:
-    """Shards of about equally many edges, by the source graph's size."""
-    count = min(max(1, len(graphs[0].edges) // EDGES_PER_SHARD), MOST_SHARDS)
+    """Shards of about equally many edges, by the source graph's size; a power of two is shared out evenly."""
+    wanted = min(max(1, len(graphs[0].edges) // EDGES_PER_SHARD), MOST_SHARDS)
+    count = 1 << (wanted - 1).bit_length()
     sides = []
     for kg in graphs:
         blocks = row_blocks(kg.indptr + np.arange(len(kg.indptr)), count)
@@ -321,10 +322,7 @@ class Shard:
         self.logits = self.task.prior.beta * pairs.scores
 
     def _strengths(self, alignment: RelationAlignment) -> Any:
-        found = _STRENGTHS.get(alignment)
-        if found is None:
-            found = _STRENGTHS[alignment] = self.kernels.strengths(alignment, *self.around.graphs)
-        return found
+        return _STRENGTHS.of(alignment, lambda: self.kernels.strengths(alignment, *self.around.graphs))
 
 
 def ranking(indptr: Array, ids: Array, values: tuple[Array, ...], k: int) -> RefinedRanking:

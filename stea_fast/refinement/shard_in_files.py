@@ -1,8 +1,8 @@
 """A shard whose pairs lie in files between its steps, where memory is short.
 
 Within a step it computes in memory as every shard does; then what it keeps is copied to files without names. So of
-all shards of a process only one has its pairs in memory at a time; of the others the system keeps there what it has
-room for.
+all shards of a process only those at work, one for each thread, have their pairs in memory; of the others the system
+keeps there what it has room for.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stea_fast._executors.threads import ThreadsExecutor
 from stea_fast._util import disk, memory
 from stea_fast.data.pair import Pair
 from stea_fast.data.synthetic import synthetic_pair
@@ -193,12 +194,13 @@ def _most_pairs(pair: Pair, config: SelfTrainingConfig) -> float:
 
 
 def _bytes_of_refinement(pair: Pair, config: SelfTrainingConfig, files: Files) -> float:
-    """What a refinement has in memory beside the graphs: its pairs, or those of one shard and the rankings of all."""
+    """What a refinement has in memory beside the graphs: its pairs, or those of the shards at work and all rankings."""
     pairs = BYTES_PER_PAIR * _most_pairs(pair, config)
     if not files.pairs:
         return pairs
     entities = pair.kg1.num_entities + pair.kg2.num_entities
-    return pairs / _num_shards(pair) + BYTES_PER_ENTITY * entities
+    shards = _num_shards(pair)
+    return pairs * ThreadsExecutor().at_once(shards) / shards + BYTES_PER_ENTITY * entities
 
 
 def _stages(pair: Pair, config: SelfTrainingConfig, files: Files) -> list[Stage]:
