@@ -37,7 +37,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
             "cool": {"beta": 8.0},
         }.items()
     },
+    "all_proposals": {"structure": sf.Stea().structure},
 }
+# What is changed of the preset's search.
+SEARCHING: dict[str, dict[str, Any]] = {"exact": {"budget": 1e18}}
 # What is changed of the options of the preset's encoder.
 TRAINING: dict[str, dict[str, Any]] = {
     "batch_1024": {"batch_size": 1024, "learning_rate": 0.005},
@@ -54,12 +57,18 @@ def trial(dataset: str, split: int, seeds: int) -> tuple[sf.Pair, np.ndarray]:
     return replace(full, links=kept, train=kept, valid=kept[:0], test=kept[:0]), hidden
 
 
-def configuration(name: str, preset: str) -> sf.SelfTrainingConfig:
-    """A preset with one of the settings instead of its own."""
+def configuration(names: str, preset: str) -> sf.SelfTrainingConfig:
+    """A preset with some of the settings, joined by "+", instead of its own."""
     chosen = sf.preset(preset)
     assert isinstance(chosen.method, sf.Stea), "only this method has a schedule"
-    encoder = replace(chosen.encoder, options={**chosen.encoder.options, **TRAINING.get(name, {})})
-    return replace(chosen, encoder=encoder, method=replace(chosen.method, **SETTINGS.get(name, {})))
+    for name in names.split("+"):
+        chosen = replace(
+            chosen,
+            encoder=replace(chosen.encoder, options={**chosen.encoder.options, **TRAINING.get(name, {})}),
+            method=replace(chosen.method, **SETTINGS.get(name, {})),
+            search=replace(chosen.search, **SEARCHING.get(name, {})),
+        )
+    return chosen
 
 
 def judge(dataset: str, name: str, preset: str, rounds: int | None, split: int, seeds: int) -> dict[str, Any]:
@@ -85,7 +94,7 @@ def judge(dataset: str, name: str, preset: str, rounds: int | None, split: int, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--datasets", default="dbp15k_zh_en,dbp15k_ja_en,dbp15k_fr_en")
-    parser.add_argument("--settings", default=",".join(SETTINGS), help="also of the training: " + ", ".join(TRAINING))
+    parser.add_argument("--settings", default=",".join(SETTINGS), help="also: " + ", ".join([*TRAINING, *SEARCHING]))
     parser.add_argument("--preset", default="full")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--split", type=int, default=SPLIT_SEED)
