@@ -76,11 +76,17 @@ def log_sum(parts: Sequence[OfColumns], num_columns: int) -> Array:
         return shift + np.log(total)
 
 
-def factors(parts: Sequence[OfColumns], tails: Array) -> Array:
-    """What columns with these sums are to be multiplied by, to add up to one with their tails."""
+def factors(parts: Sequence[Array], sums: Sequence[Array], tails: Array) -> Array:
+    """What columns are to be multiplied by, to add up to one with their tails.
+
+    Args:
+        parts: the columns that every shard has pairs of.
+        sums: what it says that they add up to.
+        tails: float64 [columns].
+    """
     ops = ops_of(tails)
     total = ops.copy(tails)
-    for columns, values in parts:
+    for columns, values in zip(parts, sums, strict=True):
         total[columns] += values
     return 1.0 / ops.where(total > 0, total, 1.0)
 

@@ -193,8 +193,9 @@ class JointRefinement:
         whole, tails = columns.wholes_and_tails(whole, listed, self.prior.log_partition[1])
         self.shards.map("judge", whole)
         factors = ops_of(tails).full(self.shape[1], 1.0)
+        occurring = [of_columns.columns for of_columns, _ in sums]  # said once, since the balancing has many steps
         for _ in range(balance):
-            factors = columns.factors(self.shards.map("scale", factors), tails)
+            factors = columns.factors(occurring, self.shards.map("scale", factors), tails)
         soft, best, largest = zip(*self.shards.map("finish", factors, damping), strict=True)
         matched = self.shards.map("match", columns.largest(largest, self.shape[1]))
         states = self.shards.map("state") if self.executor.can_lose_workers else None

@@ -245,11 +245,11 @@ class Shard:
         self.support[self.of_seeds] = 1.0
         self.row_factors = self.ops.full(len(self.pairs.indptr) - 1, 1.0)
 
-    def scale(self, column_factors: Array) -> OfColumns:
-        """Balance the rows, given the factors of the columns; returns the sums of its columns."""
+    def scale(self, column_factors: Array) -> Array:
+        """Balance the rows, given the factors of the columns; returns the sums of the columns that it has pairs of."""
         factors = column_factors[self.pairs.occurring]
         self.row_factors, sums = self.pairs.scale_rows(self.unscaled, self.row_tails, factors)
-        return self._of_columns(sums)
+        return sums
 
     def finish(self, column_factors: Array, damping: float) -> tuple[Beliefs, ColumnPairs, OfColumns]:
         """The probabilities of the sweep, with a share of those that pairs had before.

@@ -59,9 +59,9 @@ def _met_together(first: Counts, second: Counts, sizes: tuple[int, int]) -> csr_
     blocks = np.cumsum(num_pairs[seeds]) // _BLOCK
     for block in np.split(seeds, np.flatnonzero(np.diff(blocks)) + 1):
         total = total + _paired_off(first, second, block, sizes)
-        if total.nnz >= MOST_PAIRS:  # what is left are the seeds with most relations
+        if total.nnz >= MOST_PAIRS // 2:  # what is left are the seeds with most relations
             break
-    return csr_array(total)
+    return csr_array(total + _inverted(total))
 
 
 def _telling(num_pairs: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ def _telling(num_pairs: np.ndarray) -> np.ndarray:
 
 
 def _paired_off(first: Counts, second: Counts, seeds: np.ndarray, sizes: tuple[int, int]) -> csr_array:
-    """int64 [2R1, 2R2]: the c(r, r') of some seeds."""
+    """int64 [2R1, 2R2]: what relations of both sides have in common at some seeds."""
     here, there = (np.diff(side.indptr)[seeds] for side in (first, second))
     own = concatenated_runs(first.indptr[seeds], here)
     lengths = np.repeat(there, here)  # every relation of one side meets all of the other's
@@ -79,9 +79,14 @@ def _paired_off(first: Counts, second: Counts, seeds: np.ndarray, sizes: tuple[i
     own = np.repeat(own, lengths)
     r, r2 = first.relations[own], second.relations[others]
     least = np.minimum(first.edges[own], second.edges[others])
-    inverse, inverse2 = (r + sizes[0] // 2) % sizes[0], (r2 + sizes[1] // 2) % sizes[1]
-    places = np.concatenate([r, inverse]), np.concatenate([r2, inverse2])
-    return csr_array(coo_array((np.tile(least, 2), places), shape=sizes))
+    return csr_array(coo_array((least, (r, r2)), shape=sizes))
+
+
+def _inverted(together: csr_array) -> csr_array:
+    """What pairs of relations have in common, as what their inverses have in common."""
+    pairs = together.tocoo()
+    places = (np.asarray((side + size // 2) % size) for side, size in zip(pairs.coords, pairs.shape, strict=True))
+    return csr_array(coo_array((pairs.data, tuple(places)), shape=pairs.shape))
 
 
 def _totals(at: Counts, size: int) -> np.ndarray:
