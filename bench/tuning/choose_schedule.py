@@ -21,6 +21,7 @@ import numpy as np
 import stea_fast as sf
 from bench.lib import inputs
 from bench.lib.measure import machine_facts, markdown
+from stea_fast.refinement.structural import ALONE, STRUCTURAL
 
 SPLIT_SEED, FRACTION, NUM_SEEDS = 7, 0.3, 150
 # What is changed of the preset's method.
@@ -37,7 +38,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
             "cool": {"beta": 8.0},
         }.items()
     },
-    "all_proposals": {"structure": sf.Stea().structure},
+    "all_proposals": {"structure": STRUCTURAL},
+    "strong_proposals": {"structure": ALONE},
 }
 # What is changed of the preset's search.
 SEARCHING: dict[str, dict[str, Any]] = {"exact": {"budget": 1e18}}

@@ -29,10 +29,9 @@ from stea_fast.encoders.checked import checked_embeddings, computed_by, epochs_o
 from stea_fast.evaluation.monitor import Monitor
 from stea_fast.evaluation.oracle import oracle_relations
 from stea_fast.refinement.api import Refinement, refined
-from stea_fast.refinement.config import Joint
 from stea_fast.refinement.problem import Execution, problem_of
 from stea_fast.refinement.selection import select
-from stea_fast.refinement.structural import refine_by_structure
+from stea_fast.refinement.structural import beside_another_view, refine_by_structure
 from stea_fast.refinement.views import agreed_pairs, mean_of_views
 from stea_fast.selftraining.checkpoint import LOGGER as CHECKPOINT_LOGGER
 from stea_fast.selftraining.checkpoint import Checkpoint
@@ -311,7 +310,7 @@ class SelfTraining:
         problem = problem_of(candidates, *graphs, self.certain, self.held_out, relations, self.execution)
         step = method.plan.method(number, last=last)
         out = refined(replace(problem, values=self.values), step, method.select, threshold)
-        structural = self._structural_view(method.structure, previous) if method.two_views else None
+        structural = self._structural_view(method, previous) if method.two_views else None
         if structural is not None and last:
             out = mean_of_views(out, structural, seeds=self.certain, strategy=method.select, threshold=threshold)
         pairs, probs = to_numpy(out.pairs, "pairs"), to_numpy(out.pair_probs, "pair_probs")
@@ -332,19 +331,20 @@ class SelfTraining:
 
     def _first_pairs(self, method: Stea) -> np.ndarray:
         """Pairs to train on beside the seeds before there is an encoder: what names, values and structure agree on."""
-        found = self._structural_view(method.structure, np.zeros((0, 2), dtype=np.int64))
+        found = self._structural_view(method, np.zeros((0, 2), dtype=np.int64))
         threshold = method.plan.threshold(0, last=False) if method.threshold is None else method.threshold
         sure = to_numpy(found.pair_probs, "pair_probs") > (threshold or 0.0)
         if not sure.any() and not len(self.certain):
             raise NoStartError("there is nothing to start from: the values that are alike lead to no pair of entities")
         return to_numpy(found.pairs, "pairs")[sure]
 
-    def _structural_view(self, method: Joint, known: np.ndarray) -> Refinement:
+    def _structural_view(self, method: Stea, known: np.ndarray) -> Refinement:
         """What seeds and the pairs of the round before come to without the encoder."""
-        seeds = np.concatenate([self.certain, known])
+        graphs, seeds = (self.pair.kg1, self.pair.kg2), np.concatenate([self.certain, known])
+        joint = method.structure or beside_another_view(*graphs)
         # Pairs that are spread over the graphs already have a short way to go.
-        method = replace(method, sweeps=min(method.sweeps, KNOWN_SWEEPS)) if len(known) else method
+        joint = replace(joint, sweeps=min(joint.sweeps, KNOWN_SWEEPS)) if len(known) else joint
         return refine_by_structure(
-            self.pair.kg1, self.pair.kg2, seeds, k=self.config.search.k, method=method, names=self.names,
-            values=self.values, execution=self.execution,
+            *graphs, seeds, k=self.config.search.k, method=joint, names=self.names, values=self.values,
+            execution=self.execution,
         )  # fmt: skip

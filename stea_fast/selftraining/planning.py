@@ -226,7 +226,7 @@ def _stages(pair: Pair, config: SelfTrainingConfig, files: Files) -> list[Stage]
         refined = (embedded + refining) / 1e9
         stages.append(Stage(f"{rounds} x refinement", 2 * sweep * sweeps, refined))
         if method.two_views:
-            alone = method.structure.sweeps + 10 * config.rounds
+            alone = (method.structure or STRUCTURAL).sweeps + 10 * config.rounds
             stages.append(Stage(f"{rounds} x refinement by structure alone", sweep * alone, refined))
     return stages
 

@@ -8,7 +8,6 @@ from typing import Any
 from stea_fast._util import validate
 from stea_fast.data.pair import Pair
 from stea_fast.encoders import NAMES, absent
-from stea_fast.refinement.structural import ALONE
 from stea_fast.selftraining.config import EncoderConfig, SearchConfig, SelfTrainingConfig
 from stea_fast.selftraining.methods import SelfTrainingMethod, Stea, Structural, method_named
 
@@ -27,7 +26,7 @@ PRESETS: dict[str, SelfTrainingConfig] = {
     "fast": SelfTrainingConfig(encoder=STARTER, method=AGREEING, rounds=3),
     "large": SelfTrainingConfig(
         encoder=replace(STARTER, options={**STARTER.options, "embedding_bytes": LARGE_EMBEDDING_BYTES}),
-        method=replace(AGREEING, structure=ALONE),  # in large, sparse graphs weak proposals lead astray
+        method=AGREEING,
         search=SearchConfig(budget=MOST_PRODUCTS),
         rounds=2,
     ),

@@ -78,9 +78,13 @@ def test_wrong_options_are_named():
         sf.Structural(threshold=2.0)
 
 
-@pytest.mark.parametrize(("preset", "expected"), [("fast", STRUCTURAL), ("large", ALONE)])
-def test_the_view_from_structure_is_made_as_the_method_says(pair, preset, expected, monkeypatch):
-    made = []
+@pytest.mark.parametrize("preset", ["fast", "large"])
+@pytest.mark.parametrize(("profile", "expected"), [("dense", STRUCTURAL), ("dbp1m", ALONE)])
+def test_the_view_from_structure_is_made_as_the_method_says_or_as_suits_the_graphs(
+    preset, profile, expected, monkeypatch
+):
+    """Sparse graphs have no weak proposals."""
+    made, pair = [], sf.synthetic_pair(num_entities=300, seed=0, profile=profile)
 
     def refine(*given, method, **options):
         made.append(method)
