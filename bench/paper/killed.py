@@ -1,6 +1,7 @@
 """Kill the runner at random moments until its cells are done, and compare them with cells that were left alone.
 
-python -m bench.paper.killed [--set quick] [--kills 10] [--seed 0] [--threads 1] [--results bench/results/paper]
+python -m bench.paper.killed [--set quick] [--kills 10] [--seed 0] [--threads 1] [--workers 1]
+                             [--results bench/results/paper]
 
 The cells left alone are those of the same set that stand in the results already (`python -m bench.paper.run --quick`);
 the killed ones are run in a folder of their own. Every figure and every digest of the predictions must be the same to
@@ -20,7 +21,9 @@ import numpy as np
 
 from bench.lib.processes import environment, module_command
 from bench.paper import experiments, store
+from bench.paper.versions import current
 
+STARTUP = 3.0  # seconds until a run that is started again is at its cells
 FIGURES = ("metrics", "pairs", "calibration_error", "hits", "digests")
 
 
@@ -51,23 +54,24 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="of the runs that are killed")
     parser.add_argument("--results", type=Path, default=store.RESULTS)
     given = parser.parse_args()
     wanted = {cell.id for cell in experiments.cells(experiments.SETS[given.set], [0])}
     alone = {
         record["id"]: record
-        for record in store.read(given.results / store.CELLS)
+        for record in current(store.read(given.results / store.CELLS))
         if record["id"] in wanted and record["threads"] == given.threads
     }
     if missing := wanted - alone.keys():
         first = f"python -m bench.paper.run --{given.set} --threads {given.threads}"
         sys.exit(f"{len(missing)} cells have not been left alone yet: {first}")
-    total = sum(record["seconds"] for record in alone.values())
+    total = sum(record["seconds"] for record in alone.values()) / given.workers + STARTUP * given.kills
     ends = np.sort(np.random.default_rng(given.seed).uniform(0, total, given.kills))
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results")
         command = module_command("bench.paper.run", f"--{given.set}", "--threads", given.threads, "--results", results)
-        command += ["--checkpoints", str(Path(folder, "checkpoints"))]
+        command += ["--workers", str(given.workers), "--splits", "0", "--checkpoints", str(Path(folder, "checkpoints"))]
         run_with_kills(command, np.diff(ends, prepend=0).tolist())
         killed = {record["id"]: record for record in store.read(results / store.CELLS)}
     different = [key for key in sorted(wanted) if key not in killed or figures(killed[key]) != figures(alone[key])]
