@@ -47,6 +47,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "uni_kg1": {"method": {"select": "forward", "threshold": THRESHOLD}},
     "uni_kg2": {"method": {"select": "backward", "threshold": THRESHOLD}},
     "bi": {"method": {"select": "either", "threshold": THRESHOLD}},
+    "above_0": {"method": {"threshold": 0.0}},  # as in the scripts of the paper's authors, for similarities by CSLS
     "all_negatives": {"encoder": {"options": {"num_negatives": None}}},  # as the paper; twice the time of a step
     "2000_epochs": {"encoder": {"first_epochs": 2000}},  # GCN-Align's own number, where nothing is trained after it
     "refit_augmented": {"encoder": {"options": {"refit": True, "augment": True}}},  # nearer to AliNet's own paper

@@ -49,6 +49,7 @@ class Experiment:
 LATER_FRACTIONS = (0.05, 0.3, 0.1, 0.2)
 GENERALITY_FRACTIONS = (0.01, 0.1, 0.3)
 GENERALITY_METHODS = ("supervised", *BASELINES, "stea")
+THRESHOLDED = ("sim_threshold", "one_to_one")  # baselines that need a threshold
 OTHER_ENCODERS = ("rrea", "gcn_align", "alinet")  # the quickest first
 K_VARIANTS = tuple(name for name in VARIANTS if name.startswith("k="))
 ABLATIONS = ("one_view", "statements", "no_proposals", "unbalanced", "no_start_sweeps", "names")
@@ -69,6 +70,7 @@ FULL = (
     Experiment("large_pairs", LARGE, (0.01,), ("large",)),
     Experiment("large_pairs", LARGE[:1], (0.2,), ("structural", "large")),
     Experiment("overall", DBP15K, (0.01,), PAPER_METHODS),
+    Experiment("thresholds", ZH_EN, FRACTIONS, THRESHOLDED, variants=("above_0",)),
     Experiment("overall", DBP15K, FEW_AND_MANY, ("full",), splits=SPLITS[1:]),
     Experiment("ablation", DBP15K, (0.01,), ("full",), variants=("no_start_rounds",)),
     Experiment("supervised", DBP15K, (0.3,), ("supervised",)),

@@ -15,6 +15,7 @@ from bench.paper.experiments import (
     GENERALITY_FRACTIONS,
     GENERALITY_METHODS,
     OTHER_ENCODERS,
+    THRESHOLDED,
     ZH_EN,
 )
 from bench.paper.results import METRICS, Kind, Results, of_method, published
@@ -158,6 +159,19 @@ def by_fraction(
         kinds = [of_method(ZH, fraction, method, encoder, variant) for fraction in fractions]
         lines.append([label, *(beside(results.values(k, "hit1"), paper_value(table, k, "hit1")) for k in kinds)])
     return markdown(["Hit@1, zh_en", *(f"{fraction:.0%}" for fraction in fractions)], lines)
+
+
+def thresholds(results: Results) -> str:
+    """The baselines above the median and above 0, as in the authors' scripts, and MutNearest without threshold."""
+    rows = []
+    for method in (*THRESHOLDED, "mutual_nearest"):
+        for variant in ("", "above_0") if method in THRESHOLDED else ("",):
+            kinds = [of_method(ZH, fraction, method, variant=variant) for fraction in FRACTIONS]
+            papers = [paper_value("overall", kind._replace(variant=""), "hit1") for kind in kinds]
+            how = {"": "above the median", "above_0": "above 0"}[variant] if method in THRESHOLDED else "no threshold"
+            values = (beside(results.values(k, "hit1"), paper) for k, paper in zip(kinds, papers, strict=True))
+            rows.append([f"{LABELS[method]}, {how}", *values])
+    return markdown(["Hit@1, zh_en", *(f"{fraction:.0%}" for fraction in FRACTIONS)], rows)
 
 
 def generality(results: Results) -> str:
