@@ -95,7 +95,7 @@ def test_the_order_of_baselines_is_compared_with_that_of_the_paper(record):
     hits = {"mutual_nearest": 0.42, "one_to_one": 0.33}
     found = Results([of(record, hit, "dbp15k_zh_en", 0.01, method) for method, hit in hits.items()])
     said = answers.order_of_baselines(found)
-    assert "in 1 of 1 cells here (mean +0.090) and in 0 of the same cells in the paper (mean −0.034)" in said
+    assert "in 1 of 1 cell here (mean +0.090) and in 0 of the same cells in the paper (mean −0.034)" in said
 
 
 def test_every_answer_copes_with_no_cell_and_with_one(record):
