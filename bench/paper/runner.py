@@ -65,14 +65,14 @@ class Runner:
             if not self.again and cell.key in finished:
                 continue
             rest = [other for other in waiting[place:] if self.again or other.key not in finished]
-            left = progress.time_left(rest, self.known_times())
+            left = progress.time_left(rest, *self.known_times())
             print(f"[{number - len(rest) + 1}/{number}] {cell.id}   {left}", flush=True)
             failed += not self.run_one(cell)
         return failed
 
-    def known_times(self) -> dict[str, dict[str, Any]]:
-        """Lines from which the time of other cells is estimated: the newest, also outdated ones."""
-        return {**self.outdated(), **self.finished()}
+    def known_times(self) -> tuple[dict[str, dict[str, Any]], ...]:
+        """Lines from which the time of other cells is estimated: the finished cells, and outdated ones behind them."""
+        return self.finished(), self.outdated()
 
     def run_one(self, cell: Cell, patience: float = 0.0) -> bool:
         """Run a cell, unless another process is at it, or finishes it within `patience` seconds; False if it failed."""

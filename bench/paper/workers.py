@@ -32,7 +32,7 @@ def run_side_by_side(cells: Sequence[Cell], runner: Runner, number: int) -> int:
         while waiting and len(running) < runner.workers:
             cell = waiting.pop(0)
             rest = [cell, *(other for other, _ in running.values()), *waiting]
-            left = progress.time_left(rest, runner.known_times(), runner.workers)
+            left = progress.time_left(rest, *runner.known_times(), workers=runner.workers)
             print(f"[{number - len(waiting)}/{number}] {cell.id}   {left}", flush=True)
             process = context.Process(target=_work, args=(cell, runner))
             process.start()
