@@ -17,9 +17,9 @@ from bench.paper import answers, store, tables, tables_beyond
 from bench.paper.baselines import RECORDS as BASELINE_RECORDS
 from bench.paper.baselines import report as baselines_report
 from bench.paper.cells import PAPER_ROUNDS, THRESHOLD
-from bench.paper.experiments import DBP15K, DWY100K, FRACTIONS, FULL, LARGE, cells
+from bench.paper.experiments import DBP15K, DWY100K, FRACTIONS, FULL, LARGE, SETS, cells
 from bench.paper.results import Results, of_method
-from bench.paper.versions import cell_of, current, outdated
+from bench.paper.versions import cell_of, current, has_version_of, outdated
 
 OUT, README = DOCS / "results.md", ROOT / "README.md"
 BEGIN, END = "<!-- table: python -m bench.paper.render -->\n", "<!-- end of the table -->\n"
@@ -67,7 +67,9 @@ def read(folder: Path) -> Lines:
     """Everything that is recorded in a folder."""
     records = store.read(folder / store.CELLS)
     audits, baselines = (store.read(folder / name) for name in (store.AUDITS, BASELINE_RECORDS))
-    return Lines(Results(current(records)), outdated(records), audits, baselines)
+    listed = {cell.id: cell for cell in cells([block for blocks in SETS.values() for block in blocks])}
+    valid = [found for found in audits if found["id"] in listed and has_version_of(listed[found["id"]], found)]
+    return Lines(Results(current(records)), outdated(records), valid, baselines)
 
 
 def document(lines: Lines, figures: Iterable[str] = ()) -> str:

@@ -42,10 +42,15 @@ def is_current(record: Mapping[str, Any]) -> bool:
     cell = cell_of(record)
     if cell.method not in METHODS or cell.variant not in VARIANTS:
         return False  # of a method that went under another name
-    if record.get("method_version", _written(1, 1)) != version_of(cell):
+    if not has_version_of(cell, record):
         return False
     settings = record["settings"]
     return "search" not in settings or _agree(settings, settings_of(configuration(cell)))
+
+
+def has_version_of(cell: Cell, record: Mapping[str, Any]) -> bool:
+    """Whether a line, of a cell or of its audit, is of the cell's present version."""
+    return bool(record.get("method_version", _written(1, 1)) == version_of(cell))
 
 
 def _agree(one: Any, other: Any) -> bool:

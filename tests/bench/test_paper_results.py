@@ -81,6 +81,13 @@ def test_outdated_lines_are_not_shown_beside_the_others(record, tmp_path):
     assert "1 older cells are not shown" in render.document(lines)
 
 
+def test_audits_of_earlier_methods_are_not_shown(tmp_path):
+    for method, version in (("structural/none", "method 1, encoder 1"), ("fast/propagation", "method 1, encoder 1")):
+        name = f"overall/dbp15k_zh_en/1%/{method}/split0"
+        store.append(tmp_path / store.AUDITS, {"id": name, "passed": True, "arrays": 1, "method_version": version})
+    assert [found["id"].split("/")[3] for found in render.read(tmp_path).audits] == ["structural"]
+
+
 def test_sentences_follow_from_the_cells(record):
     assert answers.headline(Results([])) == answers.NOTHING_YET
     few = Results([of(record, 0.9, "dbp15k_zh_en", 0.01, "full"), of(record, 0.7, "dbp15k_ja_en", 0.05, "full")])
