@@ -124,14 +124,16 @@ def ablation(results: Results) -> str:
 
 
 def _against_whole(results: Results, dataset: str, method: str, variant: str) -> str:
-    """Of the splits that both were run on."""
+    text = number([_hit1(record) for record in results[of_method(dataset, 0.01, method, variant=variant)]])
+    changes = differences(results, dataset, method, variant) if variant else []
+    return f"{text} ({signed(float(np.mean(changes)))})" if changes else text
+
+
+def differences(results: Results, dataset: str, method: str, variant: str) -> list[float]:
+    """Hit@1 of a variant less that of the whole, of the splits that both were run on."""
     whole, part = (results[of_method(dataset, 0.01, method, variant=each)] for each in ("", variant))
-    if not variant or not part:
-        return number([_hit1(record) for record in part])
     before = {record["split"]: _hit1(record) for record in whole}
-    both = [(_hit1(record), before[record["split"]]) for record in part if record["split"] in before]
-    text = number([_hit1(record) for record in part])
-    return f"{text} ({signed(float(np.mean([new - old for new, old in both])))})" if both else text
+    return [_hit1(record) - before[record["split"]] for record in part if record["split"] in before]
 
 
 def _hit1(record: Mapping[str, Any]) -> float:

@@ -9,7 +9,18 @@ import pytest
 
 pytest.importorskip("safetensors", reason="checkpoints need safetensors")
 
-from bench.paper import answers, baselines, cells, experiments, progress, render, store, tables_beyond, versions
+from bench.paper import (
+    answers,
+    answers_beyond,
+    baselines,
+    cells,
+    experiments,
+    progress,
+    render,
+    store,
+    tables_beyond,
+    versions,
+)
 from bench.paper.results import Results, of_method
 from bench.paper.runner import Runner
 
@@ -110,7 +121,8 @@ def test_every_answer_copes_with_no_cell_and_with_one(record):
     functions = [
         answers.headline, answers.leak, answers.order_of_baselines, answers.rankings, answers.t_tests,
         answers.supervised, answers.generality, answers.reliance, answers.pairs, answers.selection,
-        answers.normalisation, answers.candidates, lambda results: answers.overall(results, 0.01),
+        answers.normalisation, answers.candidates, answers_beyond.ablation, answers_beyond.zero_seeds,
+        answers_beyond.large, answers_beyond.links, lambda results: answers.overall(results, 0.01),
     ]  # fmt: skip
     for function in functions:
         assert function(Results([])) == answers.NOTHING_YET
@@ -123,6 +135,7 @@ def test_an_ablation_is_the_difference_on_the_splits_that_both_have(record):
         of(record, 0.70, "dbp15k_zh_en", 0.01, "fast", split=1),
         of(record, 0.76, "dbp15k_zh_en", 0.01, "fast", "one_view"),
     ]
+    assert f"{tables_beyond.PARTS['one_view']}: −0.040." in answers_beyond.ablation(Results(lines))
     row = next(line for line in tables_beyond.ablation(Results(lines)).splitlines() if "structure alone" in line)
     assert "0.760 (−0.040)" in row and row.count("not run") == 2
 
