@@ -168,7 +168,17 @@ def conclusion(last: dict[tuple[str, str], dict[str, Any]]) -> str:
         ]
         between = f"{hits['MutNearest'] - hits['OneToOne']:+.3f}"
         sentences.append(f"With {encoder} MutNearest is {between} from OneToOne; {'; '.join(gains)}.".replace("-", "−"))
+        sentences.append(_of_accumulation(last[encoder, "OneToOne"]["rounds"][-1]))
     return " ".join(sentences)
+
+
+def _of_accumulation(end: dict[str, Any]) -> str:
+    """How right pairs are that stay from earlier rounds, beside those that are found again."""
+    found, right = end["pairs"] - end["carried"], end["right"] - end["carried_right"]
+    return (
+        f"Of its last {end['pairs']:,} pairs OneToOne has {end['carried']:,} from earlier rounds only: "
+        f"{_share(end['carried_right'], end['carried'])} of these are right, and {_share(right, found)} of the others."
+    )
 
 
 def main() -> None:

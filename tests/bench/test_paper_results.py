@@ -183,6 +183,18 @@ def test_rounds_of_baselines_are_judged_by_what_was_selected():
     }  # fmt: skip
 
 
+def test_the_report_of_the_baselines_follows_from_their_rounds():
+    end = {"threshold": None, "mutual": 9, "pairs": 10, "right": 6, "carried": 4, "carried_right": 1, "hit1": 0.3}
+    lines = [
+        {"encoder": "dual_amn", "strategy": name, "rounds": [end, {**end, "hit1": hit}], "commit": "abc"}
+        for name, hit in (("MutNearest", 0.42), ("OneToOne", 0.34), ("OneToOne, nothing accumulated", 0.45))
+    ]
+    text = baselines.report(lines)
+    assert "MutNearest is +0.080 from OneToOne" in text and "+0.110 from OneToOne and +0.030 from MutNearest" in text
+    assert "OneToOne has 4 from earlier rounds only: 0.250 of these are right, and 0.833 of the others" in text
+    assert baselines.report([]) == "Not run."
+
+
 def test_cheap_cells_are_a_part_of_all():
     listed = {each.key for each in experiments.cells(experiments.FULL)}
     assert {each.key for each in experiments.cells(experiments.SETS["cheap"])} <= listed
