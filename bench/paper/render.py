@@ -230,8 +230,9 @@ def _machine(record: dict[str, Any]) -> str:
     facts = record["machine"]
     packages = ("python", "numpy", "scipy", "numba", "torch", "stea-fast")
     versions = ", ".join(f"{name} {facts[name]}" for name in packages)
-    threads = record["threads"]
-    return f"{facts['cpu']}, {facts['cpus']} CPUs, {facts['system']}, {threads} thread{'s' * (threads > 1)}; {versions}"
+    cpus, threads = facts["cpus"], record["threads"]
+    counts = f"{cpus} CPU{'s' * (cpus > 1)}, {facts['system']}, {threads} thread{'s' * (threads > 1)}"
+    return f"{facts['cpu']}, {counts}; {versions}"
 
 
 def overview(results: Results) -> str:
