@@ -7,8 +7,9 @@ from typing import Any
 
 from bench.lib.measure import machine_facts
 from bench.paper import compute, store
-from bench.paper.experiments import Cell
+from bench.paper.cells import Cell
 from bench.paper.runner import Runner
+from bench.paper.versions import version_of
 from stea_fast.evaluation.auditing import shuffled_test_links
 
 SAME_BITS = ("cpu", "python", "stea-fast", "numpy", "scipy", "numba", "torch")  # where these differ, bits may
@@ -39,7 +40,8 @@ def audit(cell: Cell, runner: Runner) -> dict[str, Any]:
     differs = sorted(name for name in expected.keys() | shuffled.keys() if expected.get(name) != shuffled.get(name))
     return {
         "id": cell.id, "passed": not differs, "arrays": len(shuffled), "differs": differs, "against": against,
-        "machine": machine_facts(), "threads": runner.threads,
+        "machine": machine_facts(), "threads": runner.threads, "commit": runner.commit,
+        "method_version": version_of(cell),
     }  # fmt: skip
 
 

@@ -18,13 +18,15 @@ import stea_fast as sf
 from bench.lib.folders import ROOT
 from bench.lib.inputs import MissingDataError, dataset_folder
 from bench.lib.measure import machine_facts
-from bench.paper.experiments import DWY100K, SYNTHETIC, Cell, merged
+from bench.paper.cells import Cell, merged
+from bench.paper.experiments import DWY100K, SYNTHETIC
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import arrays_of
 from stea_fast.evaluation.metrics import pessimistic_ranks
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 
 DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
+DEEP_ENTITIES = 60_000  # of larger graphs the encoder is judged by the candidates that its last round searched
 DEMO_ENTITIES = 300
 
 
@@ -41,7 +43,8 @@ def load(cell: Cell, dwy100k: Path | None = None) -> sf.Pair:
 
 def training(cell: Cell, pair: sf.Pair, **more: Any) -> sf.SelfTraining:
     """A cell ready to run; `more` are options that do not change its result."""
-    return sf.SelfTraining(pair, preset=configuration(cell), progress=False, **more)
+    clues = sf.find_clues(pair, values=False) if cell.uses_names else None
+    return sf.SelfTraining(pair, preset=configuration(cell), clues=clues, progress=False, **more)
 
 
 def configuration(cell: Cell) -> sf.SelfTrainingConfig:
@@ -81,8 +84,7 @@ def _git(*command: str) -> str:
 
 def judged(pair: sf.Pair, result: SelfTrainingResult) -> dict[str, Any]:
     """What a run took, and how good its predictions are."""
-    depth = min(DEPTH, pair.kg1.num_entities, pair.kg2.num_entities)
-    rankings: dict[str, Any] = {"encoder": sf.topk(*result.embeddings, depth, CSLS, progress=False)}
+    rankings = _by_encoder(pair, result)
     if result.refinement is not None:
         rankings["refined"] = result.refinement
     refined = rankings.get("refined")
@@ -96,6 +98,16 @@ def judged(pair: sf.Pair, result: SelfTrainingResult) -> dict[str, Any]:
         "history": [asdict(done) for done in result.history],
         "digests": digests(result),
     }
+
+
+def _by_encoder(pair: sf.Pair, result: SelfTrainingResult) -> dict[str, Any]:
+    """The ranking by the encoder alone; none where there is no encoder."""
+    if result.embeddings is None:
+        return {}
+    sizes = pair.kg1.num_entities, pair.kg2.num_entities
+    if max(sizes) > DEEP_ENTITIES:
+        return {"encoder": result.candidates}
+    return {"encoder": sf.topk(*result.embeddings, min(DEPTH, *sizes), CSLS, progress=False)}
 
 
 def _sizes(pair: sf.Pair) -> dict[str, Any]:

@@ -12,15 +12,15 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bench.paper.experiments import BASELINES, CANDIDATES, DBP15K, FRACTIONS
-from bench.paper.results import Results
+from bench.paper.cells import BASELINES, CANDIDATES
+from bench.paper.experiments import DBP15K, FRACTIONS, GENERALITY_FRACTIONS, GENERALITY_METHODS, OTHER_ENCODERS
+from bench.paper.results import Results, of_method
 from bench.paper.tables import (
     ENCODER_LABELS,
     LABELS,
     METHODS,
     SELECTIONS,
     ZH,
-    of_method,
     paper_value,
     short,
     variant_of,
@@ -28,7 +28,8 @@ from bench.paper.tables import (
 
 COLOURS = {
     "supervised": "#9aa4af", "sim_threshold": "#bf8700", "one_to_one": "#1a7f37", "mutual_nearest": "#8250df",
-    "stea": "#0969da", "oracle": "#cf222e", "fast": "#57606a", "default": "#1f2328",
+    "stea": "#0969da", "oracle": "#cf222e", "structural": "#d0d7de", "fast": "#8c959f", "large": "#57606a",
+    "full": "#1f2328",
 }  # fmt: skip
 PAPER_STYLE = {"linestyle": ":", "marker": "x", "markersize": 4, "linewidth": 1}
 Series = Mapping[str, Sequence[float | None]]
@@ -100,8 +101,14 @@ def _percent(axes: Any) -> None:
     axes.set_xticks([100 * fraction for fraction in FRACTIONS])
 
 
-def _hit1(results: Results, method: str, encoder: str = "dual_amn", variant: str = "") -> list[float | None]:
-    return [results.mean(of_method(ZH, fraction, method, encoder, variant), "hit1") for fraction in FRACTIONS]
+def _hit1(
+    results: Results,
+    method: str,
+    encoder: str | None = None,
+    variant: str = "",
+    fractions: Sequence[float] = FRACTIONS,
+) -> list[float | None]:
+    return [results.mean(of_method(ZH, fraction, method, encoder, variant), "hit1") for fraction in fractions]
 
 
 def few_seeds(results: Results) -> Any:
@@ -127,13 +134,13 @@ def few_seeds(results: Results) -> Any:
 
 def generality(results: Results) -> Any:
     """Bars by share of seeds, one panel per encoder."""
-    encoders, methods = ("rrea", "alinet", "gcn_align"), ("supervised", *BASELINES, "stea", "oracle")
-    series = [{m: _hit1(results, m, encoder) for m in methods} for encoder in encoders]
+    encoders, fractions = OTHER_ENCODERS, GENERALITY_FRACTIONS
+    series = [{m: _hit1(results, m, e, fractions=fractions) for m in GENERALITY_METHODS} for e in encoders]
     if not _any(series):
         return None
     figure, panels = _panels(len(encoders))
     for axes, encoder, each in zip(panels, encoders, series, strict=True):
-        _bars(axes, [f"{fraction:.0%}" for fraction in FRACTIONS], each, _of_method)
+        _bars(axes, [f"{fraction:.0%}" for fraction in fractions], each, _of_method)
         axes.set_title(f"{ENCODER_LABELS[encoder]}, zh_en")
     panels[0].set_ylabel("Hit@1")
     _legend(panels[-1])
@@ -143,15 +150,16 @@ def generality(results: Results) -> Any:
 def reliance(results: Results) -> Any:
     """Curves over the share of seeds, one panel per encoder; dotted: the paper."""
     encoders = ("dual_amn", "rrea")
-    methods = {"dual_amn": METHODS, "rrea": ("supervised", *BASELINES, "stea", "oracle")}
-    series = [{m: _hit1(results, m, encoder) for m in methods[encoder]} for encoder in encoders]
+    methods = {"dual_amn": METHODS, "rrea": GENERALITY_METHODS}
+    own: dict[str, str | None] = {"dual_amn": None, "rrea": "rrea"}  # our presets are among the first
+    series = [{m: _hit1(results, m, own[encoder]) for m in methods[encoder]} for encoder in encoders]
     if not _any(series):
         return None
     figure, panels = _panels(len(encoders))
     percent = [100 * fraction for fraction in FRACTIONS]
     for axes, encoder, each in zip(panels, encoders, series, strict=True):
         _lines(axes, percent, each, _of_method)
-        kinds = {m: [of_method(ZH, f, m, encoder) for f in FRACTIONS] for m in methods[encoder]}
+        kinds = {m: [of_method(ZH, f, m, own[encoder]) for f in FRACTIONS] for m in methods[encoder]}
         paper = {m: [paper_value("overall", kind, "hit1") for kind in each_kind] for m, each_kind in kinds.items()}
         _lines(axes, percent, paper, lambda m: {"color": COLOURS[m], **PAPER_STYLE})
         axes.set_title(f"{ENCODER_LABELS[encoder]}, zh_en")

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bench.lib.folders import ROOT
-from bench.paper.experiments import Cell
+from bench.paper.cells import Cell
 from bench.paper.results import judged_by
 
 Finished = dict[str, dict[str, Any]]  # lines of finished cells by the cell's key
@@ -39,17 +37,24 @@ def state(cells: Sequence[Cell], finished: Finished, path: Path) -> str:
     return text
 
 
-def listing(cells: Sequence[Cell], finished: Finished, path: Path) -> str:
+def listing(cells: Sequence[Cell], finished: Finished, outdated: Finished, path: Path) -> str:
     """A line for every cell: what it gave and when, or how long it may take; and how to run them."""
-    lines = []
+    lines, known = [], (finished, outdated)  # the time of an outdated cell is better than none
     for cell in cells:
         if cell.key in finished:
             lines.append(f"done  {outcome(finished[cell.key])}  {cell.id}")
         else:
-            seconds = expected_seconds(cell, finished)
-            lines.append(f"{'':6}{'time unknown' if seconds is None else f'about {hours(seconds)}':<36}  {cell.id}")
+            seconds = expected_seconds(cell, *known)
+            expected = "time unknown" if seconds is None else f"about {hours(seconds)}"
+            why = "  (outdated: its method has changed)" if cell.key in outdated else ""
+            lines.append(f"{'':6}{expected:<36}  {cell.id}{why}")
     done, waiting = ([cell for cell in cells if (cell.key in finished) == is_done] for is_done in (True, False))
     lines.append(f"{len(done)} of {len(cells)} cells are finished: lines of {_place(path)}")
+    if waiting:
+        old = sum(cell.key in outdated for cell in waiting)
+        lines.append(
+            f"missing: {len(waiting)}, of which {old} are outdated; {time_left(waiting, *known)} in one process"
+        )
     lines += [f'run one:            {COMMAND} --only "{cell.id}"' for cell in waiting[:1]]
     lines += [f'run one once more:  {COMMAND} --only "{cell.id}" --again' for cell in done[:1]]
     return "\n".join(lines)
@@ -61,29 +66,33 @@ def outcome(record: dict[str, Any]) -> str:
     return f"{record['machine']['date']}  Hit@1 {hit1:.3f}  {hours(record['seconds']):>12}"
 
 
-def expected_seconds(cell: Cell, finished: Finished) -> float | None:
-    """From the finished cells most like this one; None where there is none of its method and encoder."""
-    for likeness in (
-        ("method", "encoder", "dataset", "fraction", "variant"),
-        ("method", "encoder", "dataset", "fraction"),
-        ("method", "encoder", "fraction"),
-        ("method", "encoder"),
-    ):
-        wanted = [getattr(cell, name) for name in likeness]
-        like = [done["seconds"] for done in finished.values() if [done[name] for name in likeness] == wanted]
-        if like:
-            return float(np.mean(like))
+LIKENESS = (
+    ("method", "encoder", "dataset", "fraction", "variant"),
+    ("method", "encoder", "dataset", "fraction"),
+    ("method", "encoder", "fraction"),
+    ("method", "encoder"),
+)
+
+
+def expected_seconds(cell: Cell, *known: Finished) -> float | None:
+    """From the last line of the cells most like this one, of those that are known first; None if there is none."""
+    for finished in known:
+        for likeness in LIKENESS:
+            wanted = [getattr(cell, name) for name in likeness]
+            like = [done["seconds"] for done in finished.values() if [done[name] for name in likeness] == wanted]
+            if like:
+                return float(like[-1])  # older ones are of slower code
     return None
 
 
-def time_left(rest: Sequence[Cell], finished: Finished) -> str:
-    """For people: hours of the cells whose kind is known, and how many are not."""
-    expected = [expected_seconds(cell, finished) for cell in rest]
-    known = [seconds for seconds in expected if seconds is not None]
-    if not known:
+def time_left(rest: Sequence[Cell], *known: Finished, workers: int = 1) -> str:
+    """For people: hours of the cells whose kind is known, shared by workers, and how many are of other kinds."""
+    expected = [expected_seconds(cell, *known) for cell in rest]
+    certain = [seconds for seconds in expected if seconds is not None]
+    if not certain:
         return "time left: unknown"
-    text = f"time left: {hours(sum(known))}"
-    unknown = len(expected) - len(known)
+    text = f"time left: {hours(sum(certain) / workers)}"
+    unknown = len(expected) - len(certain)
     return f"{text} and {unknown} cells of kinds not run yet" if unknown else text
 
 

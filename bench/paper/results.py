@@ -11,11 +11,11 @@ import numpy as np
 
 import stea_fast as sf
 from bench.paper import store
+from bench.paper.cells import OURS, OWN_ENCODER
 from bench.paper.compute import unpacked_hits
 
 PUBLISHED = store.RESULTS / "published.csv"
 METRICS = ("hit1", "hit10", "mrr")
-OURS = ("default", "fast")
 
 
 class Kind(NamedTuple):
@@ -26,6 +26,11 @@ class Kind(NamedTuple):
     method: str
     encoder: str = "dual_amn"
     variant: str = ""
+
+
+def of_method(dataset: str, fraction: float, method: str, encoder: str | None = None, variant: str = "") -> Kind:
+    """The kind of a method, with its own encoder where none is named."""
+    return Kind(dataset, fraction, method, encoder or OWN_ENCODER.get(method, "dual_amn"), variant)
 
 
 class Results:

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from bench.lib.measure import markdown
+from bench.paper.cells import BASELINES, CANDIDATES, OURS, USUAL_CANDIDATES
 from bench.paper.experiments import (
-    BASELINES,
-    CANDIDATES,
     DBP15K,
     DWY100K,
     FRACTIONS,
-    OWN_ENCODER,
-    QUICK,
-    USUAL_CANDIDATES,
+    GENERALITY_FRACTIONS,
+    GENERALITY_METHODS,
+    OTHER_ENCODERS,
+    THRESHOLDED,
     ZH_EN,
-    cells,
 )
-from bench.paper.results import METRICS, Kind, Results, published
+from bench.paper.results import METRICS, Kind, Results, of_method, published
 
 NOT_RUN = "not run"
 LABELS = {
     "supervised": "Supervised", "sim_threshold": "SimThr", "one_to_one": "OneToOne", "mutual_nearest": "MutNearest",
-    "stea": "STEA", "oracle": "STEA, `oracle`", "default": "**stea-fast, full**", "fast": "stea-fast, fast",
+    "stea": "STEA", "oracle": "STEA, `oracle`", "structural": "ours, `structural`", "fast": "ours, `fast`",
+    "large": "ours, `large`", "full": "**ours, `full`**",
 }  # fmt: skip
 ENCODER_LABELS = {
     "dual_amn": "Dual-AMN", "rrea": "RREA", "alinet": "AliNet", "gcn_align": "GCN-Align", "propagation": "propagation",
+    "none": "no encoder",
 }  # fmt: skip
 METRIC_LABELS = {"hit1": "Hit@1", "hit10": "Hit@10", "mrr": "MRR"}
-METHODS = ("supervised", *BASELINES, "stea", "oracle", "fast", "default")
-LARGE = ("contea_zh_en", "wordnet30_oewn", "debian_bookworm_trixie")
+METHODS = ("supervised", *BASELINES, "stea", "oracle", *OURS)
 ZH = ZH_EN[0]
-
-
-def of_method(dataset: str, fraction: float, method: str, encoder: str = "dual_amn", variant: str = "") -> Kind:
-    """The kind of a method; our presets have their own encoder."""
-    return Kind(dataset, fraction, method, OWN_ENCODER.get(method, encoder), variant)
 
 
 def short(dataset: str) -> str:
@@ -84,11 +79,12 @@ def overall(results: Results, fraction: float) -> str:
 
 
 def headline(results: Results) -> str:
-    """Our default against the paper's STEA, and what the leak is worth."""
+    """Our presets against the paper's STEA, and what the leak is worth."""
+    methods = ("stea", "oracle", *OURS)
     rows = []
     for dataset in DBP15K:
         for fraction in FRACTIONS:
-            kinds = [of_method(dataset, fraction, method) for method in ("stea", "oracle", "fast", "default")]
+            kinds = [of_method(dataset, fraction, method) for method in methods]
             paper = paper_value("overall", kinds[0], "hit1")
             assert paper is not None
             ours = results.mean(kinds[-1], "hit1")
@@ -96,8 +92,7 @@ def headline(results: Results) -> str:
                 f"{short(dataset)} {fraction:.0%}", f"{paper:.3f}", *(number(results.values(k, "hit1")) for k in kinds),
                 NOT_RUN if ours is None else signed(ours - paper),
             ])  # fmt: skip
-    header = ["Hit@1", "paper's STEA", *(LABELS[m] for m in ("stea", "oracle", "fast", "default")), "full − paper"]
-    return markdown(header, rows)
+    return markdown(["Hit@1", "paper's STEA", *(LABELS[m] for m in methods), "full − paper"], rows)
 
 
 def rankings(results: Results) -> str:
@@ -105,7 +100,7 @@ def rankings(results: Results) -> str:
     rows = []
     for dataset in DBP15K:
         for fraction in FRACTIONS:
-            for method in ("stea", "oracle", "fast", "default"):
+            for method in ("stea", "oracle", *OURS[1:]):
                 kind = of_method(dataset, fraction, method)
                 if results[kind]:
                     values = (results.values(kind, "hit1", ranking=ranking) for ranking in ("encoder", "refined"))
@@ -113,14 +108,19 @@ def rankings(results: Results) -> str:
     return markdown(["Hit@1", "by similarity", "by refined probability"], rows) if rows else "Not run."
 
 
+COMPARED = (
+    *(("stea", name) for name in ("supervised", *BASELINES)),
+    ("oracle", "stea"), ("structural", "stea"), ("fast", "stea"),
+    *(("full", name) for name in ("stea", "oracle", "fast")),
+)  # fmt: skip
+
+
 def t_tests(results: Results) -> str:
     """Every comparison that two finished cells allow."""
-    pairs = [("stea", name) for name in ("supervised", *BASELINES)]
-    pairs += [("oracle", "stea"), ("default", "stea"), ("default", "oracle"), ("default", "fast")]
     rows = []
     for dataset in DBP15K:
         for fraction in FRACTIONS:
-            for one, other in pairs:
+            for one, other in COMPARED:
                 found = results.compare(of_method(dataset, fraction, one), of_method(dataset, fraction, other))
                 if found is not None:
                     name = f"{short(dataset)} {fraction:.0%}: {LABELS[one]} − {LABELS[other]}"
@@ -128,14 +128,16 @@ def t_tests(results: Results) -> str:
     return markdown(["difference of Hit@1", "mean", "t", "p", "entities"], rows) if rows else "Not run."
 
 
+TRAINED = (
+    ("gcn_align", "2000_epochs", ""), ("alinet", "", ""), ("alinet", "refit_augmented", ", refitted and augmented"),
+    ("rrea", "", ""), ("dual_amn", "", ""),
+)  # fmt: skip
+
+
 def supervised(results: Results) -> str:
     """Encoders trained on 30 % of the links alone."""
-    trained = (
-        ("gcn_align", "2000_epochs", ""), ("alinet", "", ""), ("alinet", "refit_augmented", ", refitted and augmented"),
-        ("rrea", "", ""), ("dual_amn", "", ""),
-    )  # fmt: skip
     rows = []
-    for encoder, variant, how in trained:
+    for encoder, variant, how in TRAINED:
         row = [ENCODER_LABELS[encoder] + how]
         for dataset in DBP15K:
             kind = Kind(dataset, 0.3, "supervised", encoder)
@@ -145,22 +147,43 @@ def supervised(results: Results) -> str:
     return markdown(["", *(f"{short(d)} {METRIC_LABELS[m]}" for d in DBP15K for m in ("hit1", "mrr"))], rows)
 
 
-def by_fraction(results: Results, rows: Iterable[tuple[str, str, str, str]], table: str = "") -> str:
+def by_fraction(
+    results: Results,
+    rows: Iterable[tuple[str, str, str, str]],
+    table: str = "",
+    fractions: Sequence[float] = FRACTIONS,
+) -> str:
     """Hit@1 on zh_en over the shares of seeds; rows of (label, method, encoder, variant)."""
     lines = []
     for label, method, encoder, variant in rows:
-        kinds = [of_method(ZH, fraction, method, encoder, variant) for fraction in FRACTIONS]
+        kinds = [of_method(ZH, fraction, method, encoder, variant) for fraction in fractions]
         lines.append([label, *(beside(results.values(k, "hit1"), paper_value(table, k, "hit1")) for k in kinds)])
-    return markdown(["Hit@1, zh_en", *(f"{fraction:.0%}" for fraction in FRACTIONS)], lines)
+    return markdown(["Hit@1, zh_en", *(f"{fraction:.0%}" for fraction in fractions)], lines)
+
+
+def thresholds(results: Results) -> str:
+    """The baselines above the median and above 0, as in the authors' scripts, and MutNearest without threshold."""
+    rows = []
+    for method in (*THRESHOLDED, "mutual_nearest"):
+        for variant in ("", "above_0") if method in THRESHOLDED else ("",):
+            kinds = [of_method(ZH, fraction, method, variant=variant) for fraction in FRACTIONS]
+            papers = [paper_value("overall", kind._replace(variant=""), "hit1") for kind in kinds]
+            how = {"": "above the median", "above_0": "above 0"}[variant] if method in THRESHOLDED else "no threshold"
+            values = (beside(results.values(k, "hit1"), paper) for k, paper in zip(kinds, papers, strict=True))
+            rows.append([f"{LABELS[method]}, {how}", *values])
+    return markdown(["Hit@1, zh_en", *(f"{fraction:.0%}" for fraction in FRACTIONS)], rows)
 
 
 def generality(results: Results) -> str:
     """The methods with other encoders."""
-    order = ("supervised", *BASELINES, "stea", "oracle")
-    return by_fraction(
-        results,
-        [(f"{ENCODER_LABELS[e]}: {LABELS[m]}", m, e, "") for e in ("rrea", "alinet", "gcn_align") for m in order],
-    )
+    rows = [(f"{ENCODER_LABELS[e]}: {LABELS[m]}", m, e, "") for e in OTHER_ENCODERS for m in GENERALITY_METHODS]
+    return by_fraction(results, rows, fractions=GENERALITY_FRACTIONS)
+
+
+def encoders(results: Results) -> str:
+    """Our refinement behind each of the encoders: the preset `full` with another `encoder=`."""
+    rows = [(f"`full`, {ENCODER_LABELS[e]}", "full", e, "") for e in ("dual_amn", *OTHER_ENCODERS)]
+    return by_fraction(results, rows, fractions=GENERALITY_FRACTIONS)
 
 
 SELECTIONS = {"uni_kg1": "UniThr (KG1)", "uni_kg2": "UniThr (KG2)", "bi": "BiThr", "": "MutHighestProb"}
@@ -209,86 +232,3 @@ def pairs_by_round(results: Results) -> str:
         shown = [f"{each['precision']:.3f} / {each['recall']:.3f}" for each in pairs]
         rows.append([LABELS[method], *(shown + [""] * (longest - len(shown)) if found else [NOT_RUN] * longest)])
     return markdown(["precision / recall, zh_en 1 %", *map(str, range(longest))], rows) if longest else "Not run."
-
-
-def _finished(results: Results, datasets: Iterable[str]) -> Iterator[Kind]:
-    wanted = tuple(datasets)
-    order = {method: place for place, method in enumerate(METHODS)}
-    yield from sorted(
-        (kind for kind in results.kinds if kind.dataset in wanted),
-        key=lambda kind: (wanted.index(kind.dataset), kind.fraction, kind.encoder, order[kind.method], kind.variant),
-    )
-
-
-def name(kind: Kind) -> str:
-    """Of a row in tables of all cells."""
-    parts = [short(kind.dataset), f"{kind.fraction:.0%}", LABELS[kind.method], ENCODER_LABELS[kind.encoder]]
-    return ", ".join([*parts, kind.variant] if kind.variant else parts)
-
-
-def open_pool(results: Results, datasets: Iterable[str]) -> str:
-    """Ranks among all targets beside ranks among the test targets."""
-    rows = [
-        [name(kind), *(number(results.values(kind, m, pool=pool)) for pool in ("closed", "open") for m in METRICS)]
-        for kind in _finished(results, datasets)
-    ]
-    header = [f"{pool} {METRIC_LABELS[m]}" for pool in ("closed", "open") for m in METRICS]
-    return markdown(["", *header], rows) if rows else "Not run."
-
-
-def links(results: Results, datasets: Iterable[str]) -> str:
-    """Links output: how many, how good, and how well their probabilities are calibrated."""
-    rows = []
-    for kind in _finished(results, datasets):
-        if not results.of_pairs(kind, "f1"):
-            continue
-        errors = [r["calibration_error"] for r in results[kind] if r["calibration_error"] is not None]
-        counts = number(results.of_pairs(kind, "count"), 0)
-        quality = (number(results.of_pairs(kind, metric)) for metric in ("precision", "recall", "f1"))
-        rows.append([name(kind), counts, *quality, number(errors) if errors else "–"])
-    return markdown(["", "links", "precision", "recall", "F1", "calibration error"], rows) if rows else "Not run."
-
-
-def cost(results: Results, datasets: Iterable[str]) -> str:
-    """Seconds of a round by stage (after the first training), of the whole, and the largest memory."""
-    rows = []
-    for kind in _finished(results, datasets):
-        rounds = [done["seconds"] for record in results[kind] for done in record["history"]]
-        first = [record["history"][0]["seconds"]["train"] for record in results[kind]]
-        later = [record["history"][1:] for record in results[kind]]
-        train = [done["seconds"]["train"] for history in later for done in history]
-        rows.append([
-            name(kind), str(results[kind][0]["threads"]), f"{np.mean(first):,.1f}",
-            f"{np.mean(train):,.1f}" if train else "–",
-            *(f"{np.mean([done[stage] for done in rounds]):,.1f}" for stage in ("topk", "select")),
-            f"{np.mean([record['seconds'] for record in results[kind]]):,.0f}",
-            f"{max(record['peak_mb'] for record in results[kind]) / 1000:.2f}",
-        ])  # fmt: skip
-    header = ["", "threads", "first training, s", "training per round, s", "search, s", "refine, s", "all, s", "GB"]
-    return markdown(header, rows) if rows else "Not run."
-
-
-def large(results: Results) -> str:
-    """The large pairs at 1 %: their sizes, quality, time and memory."""
-    rows = []
-    for dataset in LARGE:
-        kind = of_method(dataset, 0.01, "fast")
-        found = results[kind]
-        rows.append([
-            dataset, " + ".join(f"{n:,}" for n in found[0]["sizes"]["entities"]) if found else NOT_RUN,
-            *(number(results.values(kind, "hit1", pool=pool)) for pool in ("closed", "open")),
-            *(number(results.of_pairs(kind, metric)) for metric in ("precision", "recall", "f1")),
-            number([record["seconds"] for record in found], 0),
-            number([record["peak_mb"] / 1000 for record in found], 2),
-        ])  # fmt: skip
-    header = ["fast, 1 % seeds", "entities", "closed Hit@1", "open Hit@1", "precision", "recall", "F1", "seconds", "GB"]
-    return markdown(header, rows)
-
-
-def quick(results: Results) -> str:
-    """The quick set: Hit@1 with the encoder that needs no training."""
-    rows = []
-    for cell in cells([block for block in QUICK if block.name == "quick"], [0]):
-        kind = Kind(cell.dataset, cell.fraction, cell.method, cell.encoder, cell.variant)
-        rows.append([name(kind), *(number(results.values(kind, m)) for m in METRICS)])
-    return markdown(["", *METRIC_LABELS.values()], rows)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -13,15 +11,14 @@ import pytest
 pytest.importorskip("safetensors", reason="checkpoints need safetensors")
 
 import stea_fast as sf
-from bench.lib.processes import environment, module_command
-from bench.paper import audit, compute, experiments, progress, render, run, store
-from bench.paper import killed as killed_run
-from bench.paper.results import Kind, Results, published
-from bench.paper.runner import Runner, cell_of
+from bench.paper import audit, cells, compute, experiments, progress, render, run, store, versions
+from bench.paper.results import Kind, Results, of_method, published
+from bench.paper.runner import Runner
+from bench.paper.versions import cell_of
 
 
 def cell(method, split=0):
-    return experiments.Cell("demo", "synthetic", 0.1, method, "propagation", "3_rounds", split)
+    return cells.Cell("demo", "synthetic", 0.1, method, "propagation", "3_rounds", split)
 
 
 @pytest.fixture(scope="module")
@@ -31,33 +28,6 @@ def runner(tmp_path_factory):
     runner = Runner(folder / "results", folder / "checkpoints", threads=1)
     assert runner.run([cell("mutual_nearest"), cell("stea")]) == 0
     return runner
-
-
-def start(folder):
-    command = module_command("bench.paper.run", "--only", "demo/*/stea/*split0")
-    command += ["--results", str(folder / "results"), "--checkpoints", str(folder / "checkpoints")]
-    return subprocess.Popen(command, env={**environment(), "PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.slow
-def test_a_killed_run_continues_to_the_same_metrics(tmp_path):
-    alone, killed = tmp_path / "alone", tmp_path / "killed"
-    undisturbed = start(alone)
-    process = start(killed)
-    for line in process.stdout:
-        if "round 1" in line:
-            break
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-    assert store.read(killed / "results" / store.CELLS) == []
-    assert any((killed / "checkpoints").glob("*/*.safetensors"))
-    resumed = start(killed).communicate()[0]
-    assert "round 0" not in resumed and "round 3" in resumed
-    undisturbed.communicate()
-    (one,), (other,) = (store.read(folder / "results" / store.CELLS) for folder in (alone, killed))
-    assert killed_run.figures(one) == killed_run.figures(other)
-    assert not any((killed / "checkpoints").glob("*/*.safetensors"))
 
 
 def test_finished_cells_are_not_computed_again_and_the_runner_says_so(runner, monkeypatch, capsys):
@@ -100,7 +70,7 @@ def test_cells_of_the_built_in_pair_never_enter_the_recorded_results(tmp_path, m
     tried = []
     monkeypatch.setattr(Runner, "run", lambda self, cells: tried.append((self.path.parent.name, len(cells))) or 0)
     assert run.main(["--demo"]) == 0
-    assert tried == [("demo", len(experiments.cells(experiments.DEMO, [0])))]
+    assert tried == [("demo", len(experiments.cells(experiments.DEMO)))]
     assert run.main(["--only", "stea/"]) == 0  # of all sets
     assert {name for name, _ in tried[1:]} == {"recorded", "demo"}
 
@@ -167,23 +137,44 @@ def test_an_audit_without_a_finished_cell_runs_it_twice(tmp_path):
     assert found["passed"] and found["against"] == "a second run"
 
 
-def test_no_cell_is_listed_twice_and_the_most_telling_come_first():
-    found = experiments.cells([*experiments.FULL, *experiments.QUICK], [0, 1])
+def test_no_cell_is_listed_twice_and_the_cheap_and_telling_come_first():
+    found = experiments.cells([*experiments.FULL, *experiments.QUICK])
     assert len({each.key for each in found}) == len(found) == len({each.id for each in found})
-    assert [each.method for each in found[:3]] == ["default"] * 3
+    first = list(dict.fromkeys(each.method for each in found if each.experiment == "overall"))
+    assert first[:4] == ["structural", "fast", "large", "full"]
     assert {each.dataset for each in found[:3]} == set(experiments.DBP15K)
-    assert found[0].preset == "full" and compute.configuration(found[0]) == sf.preset("full")
+    for each in found:
+        if each.experiment == "overall" and each.method in cells.OURS:
+            assert each.preset == each.method
+            assert compute.configuration(each) == replace(sf.preset(each.method), seed=each.split)
+
+
+def test_the_full_list_has_what_the_tables_need():
+    listed = {each.key for each in experiments.cells(experiments.FULL)}
+
+    def key(dataset, fraction, method, split=0, variant=""):
+        kind = of_method(dataset, fraction, method, variant=variant)
+        return cells.Cell("", *kind, split).key
+
+    for dataset in experiments.DBP15K:
+        for method in (*cells.OURS, *cells.PAPER_METHODS):
+            assert {key(dataset, fraction, method) for fraction in experiments.FRACTIONS} <= listed
+        for method in (*cells.OURS, "stea"):
+            for split in (1, 2):
+                assert {key(dataset, fraction, method, split) for fraction in (0.01, 0.3)} <= listed
+        assert {key(dataset, 0.01, "fast", variant=part) for part in experiments.ABLATIONS} <= listed
+        assert key(dataset, 0.0, "structural", variant="names") in listed
 
 
 def test_variants_change_only_what_they_name():
     def configuration(variant):
-        return compute.configuration(experiments.Cell("x", "synthetic", 0.1, "stea", "rrea", variant, 2))
+        return compute.configuration(cells.Cell("x", "synthetic", 0.1, "stea", "rrea", variant, 2))
 
     plain = configuration("")
     assert plain == sf.SelfTrainingConfig(
         encoder=sf.EncoderConfig(name="rrea"), method=sf.Stea(refinement=sf.Paper()), rounds=10, seed=2
     )
-    either = replace(plain.method, select="either", threshold=experiments.THRESHOLD)
+    either = replace(plain.method, select="either", threshold=cells.THRESHOLD)
     assert configuration("bi") == replace(plain, method=either)
     soft = replace(plain.method, refinement=sf.Paper(evidence="soft", normalisation="minmax"))
     assert configuration("soft_minmax") == replace(plain, method=soft)
@@ -193,22 +184,23 @@ def test_variants_change_only_what_they_name():
 
 def test_a_part_with_another_name_takes_nothing_over():
     base = {"a": {"name": "one", "x": 1, "y": 2}, "b": 3}
-    assert experiments.merged(base, {"a": {"x": 5}}) == {"a": {"name": "one", "x": 5, "y": 2}, "b": 3}
-    assert experiments.merged(base, {"a": {"name": "two", "z": 0}}) == {"a": {"name": "two", "z": 0}, "b": 3}
+    assert cells.merged(base, {"a": {"x": 5}}) == {"a": {"name": "one", "x": 5, "y": 2}, "b": 3}
+    assert cells.merged(base, {"a": {"name": "two", "z": 0}}) == {"a": {"name": "two", "z": 0}, "b": 3}
     assert base == {"a": {"name": "one", "x": 1, "y": 2}, "b": 3}
 
 
 def test_every_listed_cell_has_a_configuration():
     listed = [*experiments.FULL, *experiments.ON_DWY100K, *experiments.QUICK, *experiments.DEMO]
-    for each in experiments.cells(listed, [0]):
+    for each in experiments.cells(listed):
         assert compute.configuration(each).encoder.name == each.encoder
 
 
 def test_time_left_comes_from_cells_of_the_same_kind(runner):
     finished = {"a": {**runner.finished()[cell("stea").key], "seconds": 3600.0}}
     assert progress.time_left([cell("stea", 1), cell("stea", 2)], finished) == "time left: 2 h 00 min"
-    assert progress.time_left([cell("stea", 1), cell("default")], finished).endswith("and 1 cells of kinds not run yet")
-    assert progress.time_left([cell("default")], {}) == "time left: unknown"
+    assert progress.time_left([cell("stea", 1), cell("full")], finished).endswith("and 1 cells of kinds not run yet")
+    assert progress.time_left([cell("stea", 1), cell("stea", 2)], finished, workers=2) == "time left: 1 h 00 min"
+    assert progress.time_left([cell("full")], {}) == "time left: unknown"
 
 
 def as_cells_of_the_paper(runner):
@@ -223,12 +215,12 @@ def as_cells_of_the_paper(runner):
 
 def test_rendering_puts_the_paper_beside_ours(runner):
     results = Results(as_cells_of_the_paper(runner))
-    text = render.document(results, [{"id": "a", "passed": False, "arrays": 3, "differs": ["x"]}])
+    text = render.document(render.Lines(results, {}, [{"id": "a", "passed": False, "arrays": 3, "differs": ["x"]}], []))
     assert "0.710 ± 0.014 (0.723, −0.013)" in text  # STEA, zh_en 1 %
     assert "not run (0.584)" in text  # STEA, fr_en 1 %
     assert "zh_en 1%: STEA − MutNearest" in text and "fails in 1" in text
     assert "4 cells were run" in text and runner.finished()[cell("stea").key]["machine"]["cpu"] in text
-    assert "No cell has been run." in render.document(Results([]), [])
+    assert "No cell has been run." in render.document(render.Lines(Results([]), {}, [], []))
 
 
 def test_t_test_over_the_entities_is_that_of_the_rankings(runner):
@@ -248,6 +240,7 @@ def test_figures_are_drawn_where_there_are_cells(runner, tmp_path):
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
     folder = tmp_path / "results"
     for record in as_cells_of_the_paper(runner):
+        record["settings"] = {}  # of another encoder than the cell it stands for
         store.append(folder / store.CELLS, record)
     render.render(folder, tmp_path / "docs" / "results.md")
     drawn = {path.name for path in (tmp_path / "docs" / "figures").iterdir()}
@@ -286,9 +279,9 @@ OLD_WORDS = (
 def test_cells_are_still_what_their_recorded_lines_were_run_with():
     records = store.read(store.RESULTS / store.CELLS)
     assert records and any("refine_options" in record["settings"] for record in records)
-    for record in records:
-        if record["method"] in experiments.OWN_ENCODER:
-            continue  # of version 0.1, and to be run anew
+    for record in versions.current(records):
+        if record["method"] in cells.OURS:
+            continue  # compared with their settings by `versions.is_current`
         settings = record["settings"]
         now = compute.configuration(cell_of(record)).to_dict()
         assert in_old_words(settings) == in_old_words(now), record["id"]
@@ -299,9 +292,10 @@ def test_cells_are_still_what_their_recorded_lines_were_run_with():
 
 
 def test_lines_of_old_and_new_shape_are_rendered_together(runner):
-    old = store.read(store.RESULTS / store.CELLS)
+    old = list(versions.current(store.read(store.RESULTS / store.CELLS)))
     new = list(as_cells_of_the_paper(runner))
-    text = render.document(Results([*old, *({**record, "split": 10 + record["split"]} for record in new)]), [])
+    both = Results([*old, *({**record, "split": 10 + record["split"]} for record in new)])
+    text = render.document(render.Lines(both, {}, [], []))
     assert f"{len(old) + len(new)} cells were run" in text
 
 
