@@ -8,7 +8,7 @@ import json
 import math
 import subprocess
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from bench.paper.experiments import DWY100K, SYNTHETIC
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import arrays_of
 from stea_fast.evaluation.metrics import pessimistic_ranks
+from stea_fast.refinement.structural import STRUCTURAL
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 
 DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
@@ -49,7 +50,10 @@ def training(cell: Cell, pair: sf.Pair, **more: Any) -> sf.SelfTraining:
 
 def configuration(cell: Cell) -> sf.SelfTrainingConfig:
     """All that the result of a cell depends on, beside its data."""
-    return sf.SelfTrainingConfig.from_dict(merged(sf.preset(cell.preset).to_dict(), cell.changes))
+    preset, changes = sf.preset(cell.preset), cell.changes
+    if "structure" in changes.get("method", {}):  # a part of what dense graphs get is changed
+        preset = replace(preset, method=replace(preset.method, structure=STRUCTURAL))
+    return sf.SelfTrainingConfig.from_dict(merged(preset.to_dict(), changes))
 
 
 def run(cell: Cell, pair: sf.Pair, folder: Path, show: Callable[[Round], object]) -> dict[str, Any]:

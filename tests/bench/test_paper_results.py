@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bench.paper import (
     answers_beyond,
     baselines,
     cells,
+    compute,
     experiments,
     progress,
     render,
@@ -23,6 +25,8 @@ from bench.paper import (
 )
 from bench.paper.results import Results, of_method
 from bench.paper.runner import Runner
+from stea_fast.refinement.structural import STRUCTURAL
+from stea_fast.selftraining.config import settings_of
 
 HERE = cells.Cell("demo", "synthetic", 0.1, "structural", "none", "", 0)
 
@@ -74,6 +78,16 @@ def test_another_setting_makes_a_line_outdated_and_an_option_that_it_does_not_kn
     assert versions.is_current(changed(of_the_future=1))
     assert not versions.is_current(changed(sweeps=3))
     assert not versions.is_current({**record, "method": "default"})  # went under another name
+
+
+def test_a_line_may_say_in_full_how_dense_graphs_are_refined():
+    """None stands for it now."""
+    cell = cells.Cell("demo", "synthetic", 0.1, "fast", "propagation", "", 0)
+    settings = settings_of(compute.configuration(cell))
+    line = {**asdict(cell), "method_version": versions.version_of(cell), "settings": settings}
+    for joint, current in ((STRUCTURAL, True), (replace(STRUCTURAL, sweeps=3), False)):
+        settings["method"]["structure"] = {"name": "joint", **asdict(joint)}
+        assert versions.is_current(line) == current
 
 
 def test_lines_from_before_there_were_versions_count_as_the_first(record):

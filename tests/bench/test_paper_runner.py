@@ -15,6 +15,7 @@ from bench.paper import audit, cells, compute, experiments, progress, render, ru
 from bench.paper.results import Kind, Results, of_method, published
 from bench.paper.runner import Runner
 from bench.paper.versions import cell_of
+from stea_fast.refinement.structural import STRUCTURAL
 
 
 def cell(method, split=0):
@@ -180,6 +181,12 @@ def test_variants_change_only_what_they_name():
     assert configuration("soft_minmax") == replace(plain, method=soft)
     assert configuration("k=25") == replace(plain, search=sf.SearchConfig(k=25))
     assert configuration("2000_epochs") == replace(plain, encoder=replace(plain.encoder, first_epochs=2000))
+
+
+def test_what_a_part_of_the_refinement_adds_is_taken_away_in_both_views():
+    config = compute.configuration(cells.Cell("x", "synthetic", 0.1, "fast", "propagation", "statements", 0))
+    assert config.method.structure == replace(STRUCTURAL, witnesses="statement")
+    assert config.method.plan.method(0, last=False).witnesses == "statement"
 
 
 def test_a_part_with_another_name_takes_nothing_over():
