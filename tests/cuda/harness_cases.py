@@ -123,6 +123,29 @@ def dense_case(seed: int, entities: int = 40) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, RelationAlignment.uniform(kg1, kg2, 0.3), rng, k_back=5)
 
 
+def wide_case(seed: int, entities: int = 44, hubs: int = 4) -> Case:
+    """More candidates than a warp has lanes; hubs of more than 64 edges on both sides, often several to the same."""
+    rng = np.random.default_rng(seed)
+
+    def graph() -> KG:
+        spokes = np.stack(np.meshgrid(np.arange(hubs), np.arange(2), np.arange(hubs, entities)), axis=-1).reshape(-1, 3)
+        return KG(spokes[rng.random(len(spokes)) < 0.9], entities, 2)
+
+    kg1, kg2 = graph(), graph()
+    assert min(np.sort(kg.degrees)[-hubs] for kg in (kg1, kg2)) > 64
+    candidates = np.stack([rng.permutation(entities)[:40] for _ in range(entities)]).astype(np.int32)
+    candidates[rng.random(candidates.shape) < 0.1] = -1
+    beliefs = soft(candidates[:, :3], rng.random((entities, 3), dtype=np.float32))
+    relations = RelationAlignment(rng.random((4, 4), dtype=np.float32), rng.random((4, 4), dtype=np.float32), 0.1)
+    return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
+
+
+def shapes(seed: int, size: int = 40) -> list[Case]:
+    """Hubs, searched candidates, dense graphs, parallel relations, certainty, and many candidates of large rows."""
+    batch = [star_case(size, seed), search_case(size + 30, seed), dense_case(seed), parallel_case(size + 10, seed)]
+    return [*batch, certain_case(20, seed), wide_case(seed)]
+
+
 def real_case(pair: Pair, entities: int = 300) -> Case:
     """The best connected linked entities of a real pair, with the true candidate and random ones."""
     rng = np.random.default_rng(0)

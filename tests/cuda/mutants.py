@@ -116,6 +116,8 @@ MUTANTS = [
     Mutant("filter_is_written_without_an_atomic", MEETINGS, "atomicOr(&words[place >> 29], 1u << (place >> 24 & 31));", "words[place >> 29] |= 1u << (place >> 24 & 31);", "tsan", RACE),
     Mutant("filter_knows_no_hub", EVIDENCE, "set_all(!fits)", "set_all(false)", "plain"),
     Mutant("filter_asks_for_another_bit", MEETINGS, "(words[place >> 29] >> (place >> 24 & 31)", "(words[place >> 29] >> (place >> 23 & 31)", "plain"),
+    Mutant("rows_have_at_most_32_candidates", EVIDENCE, "pair / rows.k : row", "pair / (rows.k < kWarp ? rows.k : kWarp) : row", "plain"),
+    Mutant("edges_beyond_64_are_forgotten", EVIDENCE, "edge = item - (pair == 0 ? 0 : before);", "edge = (item - (pair == 0 ? 0 : before)) % 64;", "plain"),
     # The host side.
     Mutant(
         "host_reads_device_memory", EVIDENCE, "    if (args.num_pairs == 0) return;",
