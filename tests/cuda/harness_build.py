@@ -19,7 +19,7 @@ COMPILER = "g++"
 COMMON = ["-std=c++17", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra"]
 SCHEDULER = ("fiber", "block", "warp_results", "launch", "runtime", "memory")
 RUNNER = ("runner", "host_checks")
-INTERPRETER = ("names", "parser", "flow", "values", "races", "warp", "memory", "machine", "launch")
+INTERPRETER = ("names", "parser", "flow", "values", "bits", "races", "warp", "memory", "machine", "launch")
 PTX_ARCHITECTURES = ("compute_75", "compute_90")  # what nvcc makes for an old and for a newer GPU
 
 

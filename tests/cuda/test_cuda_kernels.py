@@ -68,8 +68,7 @@ def test_kernels_equal_the_reference_on_graphs_of_any_shape(builder, tmp_path, m
 @pytest.mark.parametrize("workers", [1, 2])
 def test_kernels_equal_the_reference_on_hubs(builder, tmp_path, mode, workers):
     """Rows too large for shared memory, and candidates that are searched instead of walked."""
-    batch = [cases.star_case(70, seed=workers), cases.search_case(90, seed=workers), cases.dense_case(seed=workers)]
-    batch += [cases.parallel_case(60, seed=workers), cases.certain_case(20, seed=workers)]
+    batch = cases.shapes(workers, size=60)
     check(builder.runner(mode), tmp_path, batch, [configuration(b, seed=b, workers=workers) for b in (32, 128)])
 
 
@@ -89,6 +88,7 @@ def test_kernels_equal_the_reference_on_a_real_pair(builder, tmp_path, real_case
 def test_no_schedule_changes_a_bit(builder, tmp_path):
     """Different orders of threads and blocks, on one worker and on several: two runs on a GPU cannot differ either."""
     batch = [cases.star_case(60, seed=3), cases.star_case(9, seed=4), cases.parallel_case(40, seed=5)]
+    batch += [cases.dense_case(seed=6), cases.wide_case(seed=7)]
     schedules = [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)]
     for block in (32, 256):
         configurations = [configuration(block, seed=seed, workers=n) for seed, n in schedules]
@@ -120,8 +120,7 @@ def test_seeded_defects_are_noticed(builder, tmp_path, mutant):
         assert host_report(builder.mutant("plain", mutant.name, tmp_path)) != ""
         return
     program = builder.mutant(mutant.mode, mutant.name, tmp_path)
-    batch = [cases.star_case(40, seed=1), cases.search_case(70, seed=1), cases.dense_case(seed=1)]
-    batch += [cases.parallel_case(50, seed=1), cases.certain_case(20, seed=1)]
+    batch = cases.shapes(1)
     outcomes, report = run(program, tmp_path, batch, [configuration(64, seed=5, workers=2)])
     if outcomes is None:
         assert mutant.symptom in report, report

@@ -13,7 +13,7 @@ import harness_cases as cases
 import pytest
 from harness_build import ROOT
 from test_cuda_kernels import configuration
-from test_ptx import check, shapes
+from test_ptx import check
 
 import build_cuda
 from stea_fast import BackendUnavailable
@@ -133,7 +133,8 @@ def test_what_nvrtc_makes_of_every_kernel_equals_the_reference(compiler, builder
     ptx = tmp_path / "nvrtc.ptx"
     ptx.write_bytes(image.code.rstrip(b"\0"))
     assert all(entry in ptx.read_text() for entry in image.entries.values())
-    check(builder.runner("ptx"), str(ptx), tmp_path, [*shapes(1), cases.star_case(30, 2)], [configuration(64, seed=5)])
+    batch = [*cases.shapes(1), cases.star_case(30, 2)]
+    check(builder.runner("ptx"), str(ptx), tmp_path, batch, [configuration(64, seed=5)])
 
 
 @pytest.mark.slow

@@ -57,6 +57,7 @@ enum class Op {
     kBfind,
     kBrev,
     kBfe,
+    kBfi,
     kPrmt,
     kLop3,
     kShf,
@@ -137,6 +138,11 @@ Op op_named(const std::string& name);
 
 // The result of an instruction that is done lane by lane, from the values of its operands behind the first one.
 uint64_t evaluate(const Instruction& instruction, const uint64_t* sources);
+
+// The same of those that work on the bits of whole words: popc, clz, bfind, brev, bfe, bfi, shf, lop3, prmt.
+uint64_t of_bits(const Instruction& instruction, const uint64_t* sources);
+
+[[noreturn]] void unsupported(const Instruction& instruction);
 
 // The value in memory after an atomic operation (add, exch, cas, min, max, and, or, xor, inc, dec).
 uint64_t after_atomic(const Instruction& instruction, uint64_t before, uint64_t value, uint64_t other);

@@ -51,6 +51,7 @@ Op op_named(const std::string& name) {
         {"clz", Op::kClz},
         {"brev", Op::kBrev},
         {"bfe", Op::kBfe},
+        {"bfi", Op::kBfi},
         {"prmt", Op::kPrmt},
         {"lop3", Op::kLop3},
         {"shf", Op::kShf},

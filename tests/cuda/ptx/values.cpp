@@ -24,10 +24,6 @@ uint64_t bits_of(T value) {
     return bits;
 }
 
-[[noreturn]] void unsupported(const Instruction& of) {
-    throw Error("line " + std::to_string(of.line) + ": not supported: " + of.text);
-}
-
 // Calls `work` with a value of the C++ type that a type of PTX is.
 template <typename Work>
 uint64_t with_type(const Instruction& of, Type type, Work work) {
@@ -170,59 +166,6 @@ uint64_t of_integers(const Instruction& of, const uint64_t* s) {
     }
 }
 
-uint64_t reversed(uint64_t value, int width) {
-    uint64_t turned = 0;
-    for (int i = 0; i < width; ++i) turned |= (value >> i & 1) << (width - 1 - i);
-    return turned;
-}
-
-uint64_t extracted(const Instruction& of, uint64_t value, uint64_t from, uint64_t length) {
-    if (of.type.kind == 's') unsupported(of);
-    if (from >= static_cast<uint64_t>(8 * of.type.bytes)) return 0;
-    return value >> from & (length >= 64 ? ~uint64_t{0} : (uint64_t{1} << length) - 1);
-}
-
-uint64_t funnel_shifted(const Instruction& of, uint64_t both, uint64_t by) {
-    if (!of.has("wrap")) unsupported(of);
-    return of.has("l") ? both << by >> 32 & 0xffffffffu : both >> by & 0xffffffffu;
-}
-
-uint64_t looked_up(const uint64_t* s) {
-    uint64_t made = 0;
-    for (int i = 0; i < 32; ++i) {
-        const uint64_t row = (s[0] >> i & 1) * 4 + (s[1] >> i & 1) * 2 + (s[2] >> i & 1);
-        made |= (s[3] >> row & 1) << i;
-    }
-    return made;
-}
-
-uint64_t permuted(uint64_t both, uint64_t choices) {
-    uint64_t made = 0;
-    for (int i = 0; i < 4; ++i) {
-        const uint64_t choice = choices >> (4 * i) & 15;
-        uint64_t byte = both >> (8 * (choice & 7)) & 0xff;
-        if (choice & 8) byte = byte & 0x80 ? 0xff : 0;
-        made |= byte << (8 * i);
-    }
-    return made;
-}
-
-// Bits of whole words.
-uint64_t of_bits(const Instruction& of, const uint64_t* s) {
-    const int width = 8 * of.type.bytes;
-    const uint64_t value = width == 32 ? s[0] & 0xffffffffu : s[0], both = (s[1] << 32) | (s[0] & 0xffffffffu);
-    if (of.code == Op::kPopc) return static_cast<uint64_t>(__builtin_popcountll(value));
-    if (of.code == Op::kClz) return static_cast<uint64_t>(value == 0 ? width : __builtin_clzll(value) - (64 - width));
-    if (of.code == Op::kBfind) {
-        if (of.type.kind == 's' || !of.has("shiftamt")) unsupported(of);
-        return value == 0 ? 0xffffffffu : static_cast<uint64_t>(__builtin_clzll(value) - (64 - width));
-    }
-    if (of.code == Op::kBrev) return reversed(value, width);
-    if (of.code == Op::kBfe) return extracted(of, value, s[1] & 0xff, s[2] & 0xff);
-    if (of.code == Op::kShf) return funnel_shifted(of, both, s[2] & 31);
-    return of.code == Op::kLop3 ? looked_up(s) : permuted(both, s[2]);
-}
-
 template <typename T>
 bool compared(const Instruction& of, T a, T b) {
     const std::string& how = of.parts[0];
@@ -274,7 +217,7 @@ To converted(const Instruction& of, From from) {
 uint64_t of_predicates(const Instruction& of, const uint64_t* s) {
     switch (of.code) {
         case Op::kMov:
-            return s[0];
+            return s[0] != 0 ? 1 : 0;  // -1 is written, too
         case Op::kAnd:
             return s[0] & s[1];
         case Op::kOr:
@@ -311,6 +254,7 @@ uint64_t evaluate(const Instruction& of, const uint64_t* s) {
         case Op::kBfind:
         case Op::kBrev:
         case Op::kBfe:
+        case Op::kBfi:
         case Op::kShf:
         case Op::kLop3:
         case Op::kPrmt:
