@@ -19,9 +19,10 @@ from bench.lib.folders import ROOT
 from bench.lib.inputs import MissingDataError, dataset_folder
 from bench.lib.measure import machine_facts
 from bench.paper.experiments import DWY100K, SYNTHETIC, Cell, merged
+from stea_fast._util.arrays import to_numpy
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import arrays_of
-from stea_fast.evaluation.metrics import pessimistic_ranks
+from stea_fast.evaluation.ranks import pessimistic_ranks
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 
 DEPTH, CSLS = 100, 10  # of the encoder's ranking: a true target below the hundredth place counts 0 in the MRR
@@ -125,7 +126,7 @@ def _links(result: SelfTrainingResult, pair: sf.Pair) -> dict[str, float] | None
 
 def packed_hits(ranking: Any, pair: sf.Pair) -> str:
     """Hit@1 of every test link among the test targets, in the order of the split: bits, as base64."""
-    hits = pessimistic_ranks(ranking.forward, reveal(pair.test), "test") <= 1
+    hits = to_numpy(pessimistic_ranks(ranking.forward, reveal(pair.test), "test"), "ranks") <= 1
     return base64.b64encode(np.packbits(hits).tobytes()).decode()
 
 
