@@ -20,9 +20,10 @@ from bench.lib.inputs import MissingDataError, dataset_folder
 from bench.lib.measure import machine_facts
 from bench.paper.cells import Cell, merged
 from bench.paper.experiments import DWY100K, SYNTHETIC
+from stea_fast._util.arrays import to_numpy
 from stea_fast.data.sealed import reveal
 from stea_fast.evaluation.auditing import arrays_of
-from stea_fast.evaluation.metrics import pessimistic_ranks
+from stea_fast.evaluation.ranks import pessimistic_ranks
 from stea_fast.refinement.structural import STRUCTURAL
 from stea_fast.selftraining.history import Round, SelfTrainingResult
 
@@ -141,7 +142,7 @@ def _links(result: SelfTrainingResult, pair: sf.Pair) -> dict[str, float] | None
 
 def packed_hits(ranking: Any, pair: sf.Pair) -> str:
     """Hit@1 of every test link among the test targets, in the order of the split: bits, as base64."""
-    hits = pessimistic_ranks(ranking.forward, reveal(pair.test), "test") <= 1
+    hits = to_numpy(pessimistic_ranks(ranking.forward, reveal(pair.test), "test"), "ranks") <= 1
     return base64.b64encode(np.packbits(hits).tobytes()).decode()
 
 

@@ -7,6 +7,7 @@ the sum of a target are segments, and sums have a fixed order.
 
 from __future__ import annotations
 
+import logging
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +18,10 @@ from stea_fast._backends.factors import ENOUGH_FACTS, ENOUGH_SHARE, MIN_FACTOR
 from stea_fast._backends.tensor_pairs import rows_of, segment
 from stea_fast.data.device_graph import DeviceGraph
 
-MOST_VISITS = 1 << 24  # at a time; each takes about 100 bytes
+logger = logging.getLogger("stea_fast")
+
+MOST_VISITS = 1 << 24  # at a time
+BYTES_OF_A_VISIT = 100  # about
 
 
 class Facts(NamedTuple):
@@ -45,7 +49,10 @@ def proposals(
         strengths: as seen from the source graph; see `device_data.Strengths`.
         open_rows, open_targets: bool, who may get proposals, and who may be proposed.
         strongest: of the statements about one pair of neighbours only the strongest counts.
-        most_visits: how many visits are made at a time.
+        most_visits: how many visits are made at a time; half as many where memory does not suffice, and so on.
+
+    Raises:
+        MemoryError: there is not even room for the visits of one row; the message says how much they need.
     """
     fan_out = _fan_out(target, beliefs)
     facts, visits = _followed(source, fan_out, open_rows, rows, budget)
@@ -59,9 +66,24 @@ def proposals(
         end = int(torch.searchsorted(ends, bound, right=True)) if len(ends) else 0
         end = _whole_rows(facts.row, begin, max(end, begin + 1))
         part = Facts(*(column[begin:end] for column in facts))
-        _add_best(part, target, beliefs, strengths, open_targets, strongest, k, rows[0], indices, values)
+        try:
+            _add_best(part, target, beliefs, strengths, open_targets, strongest, k, rows[0], indices, values)
+        except torch.OutOfMemoryError as error:
+            most_visits = _fewer(int(ends[end - 1]) - done, int(part.row[0]) == int(part.row[-1]), device, error)
+            continue
         begin, done = end, int(ends[end - 1])
     return indices, values
+
+
+def _fewer(visits: int, is_one_row: bool, device: torch.device, error: Exception) -> int:
+    """How many visits to make at a time after so many were too many."""
+    needed = visits * BYTES_OF_A_VISIT
+    if is_one_row:
+        raise MemoryError(f"about {needed:,} bytes are needed on {device} for the proposals of one row: {error}")
+    logger.warning(
+        "%s has no room for %d visits at a time (about %d bytes); half as many are tried", device, visits, needed
+    )
+    return max(visits // 2, 1)
 
 
 def _fan_out(target: DeviceGraph, beliefs: Any) -> Tensor:

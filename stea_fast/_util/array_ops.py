@@ -44,6 +44,15 @@ class NumpyOps(Ops):
     def first_largest(self, values: Array) -> Array:
         return values.argmax(axis=1)
 
+    def some_largest(self, values: Array, count: int) -> Array:
+        return np.argpartition(-values, count - 1, axis=1)[:, :count]
+
+    def sums_of_runs(self, values: Array, counts: Array) -> Array:
+        out = np.zeros((len(counts), values.shape[1]), dtype=values.dtype)
+        if len(values):  # `reduceat` would give an empty run the first row of the next
+            out[counts > 0] = np.add.reduceat(values, self.offsets(counts)[:-1][counts > 0], axis=0)
+        return out
+
     def arange(self, count: int) -> Array:
         return np.arange(count)
 

@@ -30,6 +30,11 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     return array
 
 
+def where_it_is(value: Any, name: str) -> Any:
+    """A tensor of a GPU as it is, so that work on it stays there; everything else as a NumPy array."""
+    return value if is_torch(value) and value.device.type != "cpu" else to_numpy(value, name)
+
+
 def to_tensor(value: Any, name: str, device: Any) -> Any:
     """`value` as a dense tensor on a device: itself if it is there, else a copy."""
     import torch
@@ -54,7 +59,10 @@ def like(template: Any, array: Any) -> Any:
         return array.to(template.device) if is_torch(template) else array.cpu().numpy()
     if not is_torch(template):
         return array
-    return sys.modules["torch"].from_numpy(np.ascontiguousarray(array)).to(template.device)
+    torch = sys.modules["torch"]
+    if template.device.type != "cpu" or not array.flags.writeable:  # torch warns of memory that it may not write to
+        return torch.tensor(np.ascontiguousarray(array), device=template.device)
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 def freeze(array: np.ndarray) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -27,3 +30,15 @@ def usable_device(name: Any) -> Any:
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
         raise ValueError(f"device {str(name)!r} cannot be used: torch sees {torch.cuda.device_count()} CUDA device(s)")
     return device
+
+
+@contextmanager
+def explained_shortage(device: Any, what: str) -> Iterator[None]:
+    """Where a device has too little memory for something, say so in a `MemoryError`; torch says how much was needed."""
+    try:
+        yield
+    except RuntimeError as error:
+        torch = sys.modules.get("torch")
+        if torch is None or not isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise MemoryError(f"{what} does not fit into the memory of {device}: {error}") from error

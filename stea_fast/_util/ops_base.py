@@ -121,6 +121,14 @@ class Ops(ABC):
         """int64 [n]: the place of every row's maximum, the first of equal ones; of truth values, the first true."""
 
     @abstractmethod
+    def some_largest(self, values: Array, count: int) -> Array:
+        """int64 [n, count]: the places of the largest values of every row, in any order."""
+
+    @abstractmethod
+    def sums_of_runs(self, values: Array, counts: Array) -> Array:
+        """[runs, d]: the sums of the first `counts[0]` rows of a matrix, of the next `counts[1]` and so on."""
+
+    @abstractmethod
     def arange(self, count: int) -> Array:
         """0, 1, …, count - 1."""
 

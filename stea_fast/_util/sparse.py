@@ -96,11 +96,12 @@ def reduce_groups(ufunc: np.ufunc, values: np.ndarray, indptr: np.ndarray, empty
     return out
 
 
-def best_of_rows(rows: np.ndarray, values: np.ndarray, k: int, num_rows: int) -> np.ndarray:
+def best_of_rows(rows: Array, values: Array, k: int, num_rows: int) -> Array:
     """The positions of the k largest values of every row, rows in order, best first; ties keep their order."""
-    order = np.lexsort((-values, rows))
+    ops = ops_of(rows)
+    order = ops.lexsort((-values, rows))
     indptr = offsets(rows, num_rows)
-    return order[np.arange(len(order)) - indptr[rows[order]] < k]
+    return order[ops.arange(len(order)) - indptr[rows[order]] < k]
 
 
 def padded_rows(

@@ -44,6 +44,12 @@ class TorchOps(Ops):
         values = values.int() if values.dtype == torch.bool else values
         return torch.where(values == values.amax(dim=1, keepdim=True), self.arange(k), k - 1).amin(dim=1)
 
+    def some_largest(self, values: Tensor, count: int) -> Tensor:
+        return values.topk(count, dim=1).indices
+
+    def sums_of_runs(self, values: Tensor, counts: Tensor) -> Tensor:
+        return torch.segment_reduce(values, "sum", lengths=counts, axis=0, unsafe=True)
+
     def arange(self, count: int) -> Tensor:
         return torch.arange(count, device=self.device)
 

@@ -28,7 +28,7 @@ def hard_negative_loss(
     """The loss for embeddings z [N, d] and pairs left, right [B] of joint ids."""
     if z.device.type == "cpu":
         return _HardNegatives.apply(z, left, right, gamma, scale)  # type: ignore[no-untyped-call]
-    return plain(z, left, right, gamma, scale)
+    return plain(z, left, right, gamma, scale, CUT)
 
 
 def sampled(pairs: torch.Tensor, drawn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -41,8 +41,13 @@ def sampled(pairs: torch.Tensor, drawn: torch.Tensor) -> tuple[torch.Tensor, tor
     return pool, torch.searchsorted(pool, pairs)
 
 
-def plain(z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, gamma: float, scale: float) -> torch.Tensor:
-    """The definition with all negatives, differentiated by torch: for other devices, and to compare with."""
+def plain(
+    z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, gamma: float, scale: float, cut: float = float("inf")
+) -> torch.Tensor:
+    """The definition with all negatives, differentiated by torch: for other devices, and to compare with.
+
+    Entries below e^-cut of the largest of their row have no gradient.
+    """
     a, b = z[left], z[right]
     norms = z.square().sum(1)
     positive = (a - b).square().sum(1, keepdim=True)
@@ -55,7 +60,9 @@ def plain(z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, gamma: float
         distance = query.square().sum(1, keepdim=True) + norms - 2 * query @ z.T
         u = (positive - distance + gamma) * mask
         normed = (u - u.mean(1, keepdim=True).detach()) / u.std(1, keepdim=True, correction=0).detach()
-        total = total + torch.logsumexp(scale * normed + OFFSET, dim=1)
+        logits = scale * normed
+        logits = torch.where(logits < logits.amax(1, keepdim=True) - cut, logits.detach(), logits)
+        total = total + torch.logsumexp(logits + OFFSET, dim=1)
     return total.mean()
 
 

@@ -45,15 +45,15 @@ class SparseMatrix:
             self._on_device = tuple(torch.from_numpy(array).to(device) for array in (rows, columns, values))
 
     def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
-        return _Product.apply(self, x)  # type: ignore[no-untyped-call]
+        if self._on_device is None:
+            return _Product.apply(self, x)  # type: ignore[no-untyped-call]
+        rows, columns, values = self._on_device
+        # index_select: the gradient of x[…] is added up in an order that differs from run to run.
+        gathered = values[:, None] * x.index_select(0, columns)
+        return x.new_zeros(self.shape[0], x.shape[1]).index_add(0, rows, gathered)
 
     def product(self, x: torch.Tensor, *, transposed: bool) -> torch.Tensor:
-        """A x, or Aᵀ x, without a gradient."""
-        if self._on_device is not None:
-            rows, columns, values = self._on_device
-            into, out_of = (columns, rows) if transposed else (rows, columns)
-            out = x.new_zeros(self.shape[transposed], x.shape[1])
-            return out.index_add_(0, into, values[:, None] * x[out_of])
+        """A x, or Aᵀ x, on a CPU and without a gradient."""
         out = x.new_empty(self.shape[transposed], x.shape[1])
         self.fill(out, 0, x.contiguous(), 0, x.shape[1], transposed=transposed)
         return out
@@ -207,13 +207,39 @@ LEVELS = 65536  # of the share of zeroed elements
 def dropout(x: torch.Tensor, rate: float, generator: torch.Generator) -> torch.Tensor:
     """x [n, d] with elements zeroed at `rate` (to 1/65536) and the others scaled up.
 
-    On a CPU, where the generator draws one number after the other, it draws a key for a hash of rows and columns.
+    The generator, which is of the host, draws a key for a hash of rows and columns: the same elements on every device.
     """
     zeroed = round(rate * LEVELS)
     if not 0 < zeroed < LEVELS:
         return x
+    key = int(torch.empty((), dtype=torch.int64).random_(generator=generator))
     if x.device.type == "cpu":
-        key = int(torch.empty((), dtype=torch.int64).random_(generator=generator))
         return _Dropout.apply(x, key, zeroed)  # type: ignore[no-untyped-call]
-    draws = torch.randint(LEVELS, x.shape, generator=generator, device=x.device, dtype=torch.int32)
-    return x * (draws >= zeroed) * (LEVELS / (LEVELS - zeroed))
+    return x * (hashed_draws(x.shape[0], x.shape[1], key, x.device) >= zeroed) * (LEVELS / (LEVELS - zeroed))
+
+
+def hashed_draws(rows: int, columns: int, key: int, device: torch.device) -> torch.Tensor:
+    """int32 [rows, columns] below `LEVELS`: the draws of csrc/kernels/dropout.h, by torch.
+
+    Torch computes with signed numbers; their sums and products wrap around to the same bits as those of unsigned ones.
+    """
+    seeds = key + (torch.arange(rows, device=device) + 1) * _signed(0x9E3779B97F4A7C15, 64)
+    seeds = (seeds ^ _shifted(seeds, 30, 64)) * _signed(0xBF58476D1CE4E5B9, 64)
+    seeds = (seeds ^ _shifted(seeds, 27, 64)) * _signed(0x94D049BB133111EB, 64)
+    seeds = seeds ^ _shifted(seeds, 31, 64)
+    column = torch.arange(columns, device=device, dtype=torch.int32)
+    words = seeds.to(torch.int32)[:, None] + (column // 16 * 8 + column % 8)
+    words = (words ^ _shifted(words, 16, 32)) * 0x7FEB352D
+    words = (words ^ _shifted(words, 15, 32)) * _signed(0x846CA68B, 32)
+    words = words ^ _shifted(words, 16, 32)
+    return torch.where(column % 16 >= 8, _shifted(words, 16, 32), words & (LEVELS - 1))
+
+
+def _shifted(bits: torch.Tensor, by: int, width: int) -> torch.Tensor:
+    """Bits shifted to the right as those of an unsigned number: zeros come in from the left."""
+    return (bits >> by) & ((1 << (width - by)) - 1)
+
+
+def _signed(number: int, width: int) -> int:
+    """The signed number of the same bits, of which the first is set."""
+    return number - (1 << width)

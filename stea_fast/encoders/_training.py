@@ -19,6 +19,8 @@ from stea_fast.encoders.base import Progress, TrainingError, check_pairs, check_
 class TrainedEncoder(abc.ABC):
     """An encoder with parameters. Every random number comes from its own generator, never from torch's global one.
 
+    The generator draws on the host, wherever the encoder is trained: a seed means the same numbers on every device.
+
     Args:
         kg1, kg2: the graphs.
         seed: of the initial weights and of everything drawn while training.
@@ -36,7 +38,7 @@ class TrainedEncoder(abc.ABC):
         self.device = usable_device(device)
         self.warm_start = warm_start
         self.num_entities = kg1.num_entities + kg2.num_entities
-        self.generator = torch.Generator(self.device)
+        self.generator = torch.Generator()
         self.parameters: dict[str, torch.Tensor] = {}
         self.optimizer: torch.optim.Optimizer
 
@@ -100,7 +102,7 @@ class TrainedEncoder(abc.ABC):
         with torch.no_grad():
             for name, value in self.parameters.items():
                 value.copy_(state[name])
-        self.generator.set_state(state["generator"].cpu())
+        self.generator.set_state(state["generator"])
 
     def _step(self, loss: torch.Tensor) -> torch.Tensor:
         """One step of the optimizer; returns the loss without its graph."""
@@ -111,7 +113,7 @@ class TrainedEncoder(abc.ABC):
 
     def uniform(self, *shape: int, limit: float) -> torch.Tensor:
         """Uniform on (−limit, limit)."""
-        return torch.empty(shape, device=self.device).uniform_(-limit, limit, generator=self.generator)
+        return torch.empty(shape).uniform_(-limit, limit, generator=self.generator).to(self.device)
 
     def glorot(self, rows: int, columns: int) -> torch.Tensor:
         """[rows, columns], Glorot-uniform."""
@@ -119,9 +121,9 @@ class TrainedEncoder(abc.ABC):
 
     def permutation(self, size: int) -> torch.Tensor:
         """A random order of [0, size)."""
-        return torch.randperm(size, generator=self.generator, device=self.device)
+        return torch.randperm(size, generator=self.generator).to(self.device)
 
     def draw(self, *shape: int, below: int | None = None) -> torch.Tensor:
         """Uniform whole numbers in [0, below), below = N if not given."""
         high = self.num_entities if below is None else below
-        return torch.randint(high, shape, generator=self.generator, device=self.device)
+        return torch.randint(high, shape, generator=self.generator).to(self.device)

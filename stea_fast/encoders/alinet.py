@@ -239,7 +239,7 @@ class AliNet(TrainedEncoder):
         per_relation = RELATION_PAIRS // max(relations, 1)
         per_relation = per_relation if per_relation > 1 else 50
         starts = self.relation_counts.cumsum(0) - self.relation_counts
-        unit = torch.rand(relations, per_relation, generator=self.generator, device=self.device)
+        unit = torch.rand(relations, per_relation, generator=self.generator).to(self.device)
         places = (unit * self.relation_counts[:, None]).long().clamp_max(self.relation_counts[:, None] - 1)
         return self.ends[(starts[:, None] + places).flatten()], per_relation
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from stea_fast._executors.base import Executor
 from stea_fast._util import validate
-from stea_fast._util.arrays import to_numpy
+from stea_fast._util.array_ops import ops_of
+from stea_fast._util.arrays import where_it_is
 from stea_fast._util.mapped import Empty
 from stea_fast._util.progress import Progress, steps
 from stea_fast.data.graph import KG
@@ -57,9 +58,11 @@ def checked_embeddings(encoder: Encoder, kg1: KG, kg2: KG) -> tuple[Any, Any]:
 def _first_infinite(matrix: Any, name: str) -> int | None:
     """The first row that holds NaN or infinity, looking at some rows at a time."""
     for begin in range(0, len(matrix), ROWS_AT_ONCE):
-        finite = np.isfinite(to_numpy(matrix[begin : begin + ROWS_AT_ONCE], name)).all(axis=1)
-        if not finite.all():
-            return begin + int(finite.argmin())
+        rows = where_it_is(matrix[begin : begin + ROWS_AT_ONCE], name)
+        ops = ops_of(rows)
+        unusable = ~ops.is_finite(rows).all(1)
+        if bool(unusable.any()):
+            return begin + int(ops.nonzero(unusable)[0])
     return None
 
 

@@ -40,10 +40,10 @@ class GCNAlign(TrainedEncoder):
         self.restart()
 
     def _initial(self) -> dict[str, torch.Tensor]:
-        vectors = torch.empty(self.num_entities, self.dim, device=self.device)
+        vectors = torch.empty(self.num_entities, self.dim)
         deviation = self.num_entities**-0.5
         torch.nn.init.trunc_normal_(vectors, std=deviation, a=-2 * deviation, b=2 * deviation, generator=self.generator)
-        return {"vectors": vectors}
+        return {"vectors": vectors.to(self.device)}
 
     def _embed(self) -> torch.Tensor:
         vectors = self.parameters["vectors"]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, hstack, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
@@ -26,13 +26,21 @@ from stea_fast._util.progress import Progress as Shown
 from stea_fast._util.progress import Step, steps
 from stea_fast._util.threads import thread_count
 from stea_fast.data.graph import KG
+from stea_fast.encoders._propagated_graph import (
+    BATCH,
+    HOPS,
+    ROWS,
+    column_blocks,
+    edges_of,
+    placed,
+    projection,
+    structure,
+    unit_rows,
+)
 from stea_fast.encoders.base import Progress, check_pairs, check_seed, check_state
 from stea_fast.encoders.kernels.propagated import FEATURES, SparseRows, TripleView
 from stea_fast.types import Array
 
-HOPS = 2
-BATCH = 8  # relation dimensions made at a time
-ROWS = 4096  # rows normalised at a time
 # The sizes of the original, and the bytes for which they are reduced: of the propagated vectors of the larger
 # graph, and of both graphs' embeddings.
 DIM, RELATION_DIM = 1024, 512
@@ -47,8 +55,8 @@ class Propagation:
     Args:
         kg1, kg2: the graphs.
         seed: of the random vectors; the same seed and pairs give the same embeddings.
-        device: where the embeddings are given out: NumPy arrays for "cpu", else tensors on that torch device. They are
-            made on the CPU in any case.
+        device: where the embeddings are made and given out: as NumPy arrays for "cpu", else as tensors on that torch
+            device, which differ from the former by rounding.
         dim: of the random vector of a pair; if not given 1024, or fewer where propagated vectors would pass 1 GB.
         relation_dim: relation dimensions of the triple view; embeddings have 16 · relation_dim columns. If not
             given 512, or fewer where the embeddings of both graphs would pass 3 GB.
@@ -94,17 +102,19 @@ class Propagation:
         batches = -(-self.relation_dim // BATCH)
         with steps(self.progress, 2.0 * batches, f"embedding {sizes[0]:,} + {sizes[1]:,} entities") as step:
             first, second = (self._embedded(side, step) for side in (0, 1))
-        if self.device is None:
-            return first, second
-        return to_tensor(first, "embeddings", self.device), to_tensor(second, "embeddings", self.device)
+        return first, second
 
-    def _embedded(self, side: int, step: Step) -> np.ndarray:
-        """Of one graph."""
+    def _embedded(self, side: int, step: Step) -> Array:
+        """Of one graph; an executor's workers have CPUs, so what they made is copied to a device."""
         assert self.pairs is not None, "there are pairs"
         kg = (self.kg1, self.kg2)[side]
+        if self.device is not None and self.executor is None:
+            from stea_fast.encoders._propagation_on_device import embed
+
+            return embed(kg, self.pairs[:, side], self.dim, self.relation_dim, self.seed, self.device, step)
         out = self.empty((kg.num_entities, self.relation_dim * FEATURES))
         _embed(kg, self.pairs[:, side], self.dim, self.seed, self.executor, out, step)
-        return out
+        return out if self.device is None else to_tensor(out, "embeddings", self.device)
 
     def state(self) -> dict[str, np.ndarray]:
         """The pairs; everything else follows from them and the seed."""
@@ -122,10 +132,10 @@ def _embed(
 ) -> None:
     """Fill `out` with the triple view of one graph. Both graphs draw the same random numbers, in the same order."""
     rng, relation_dim = np.random.default_rng(seed), out.shape[1] // FEATURES
-    anchors = _projection(rng, len(seeds), dim)
+    anchors = projection(rng, len(seeds), dim)
     hops = _Hops.of(kg, seeds, anchors)
-    strengths = dense_product(hops.relations, _projection(rng, hops.relations.shape[1], relation_dim))
-    view = TripleView(*_edges(kg), kg.num_entities)
+    strengths = dense_product(hops.relations, projection(rng, hops.relations.shape[1], relation_dim))
+    view = TripleView(*edges_of(kg), kg.num_entities)
     squares = np.zeros(kg.num_entities)
     batches = _batches(rng, strengths, hops.relations.shape[1])
     made = spread(executor, _columns, batches, thread_count(None), hops.first, hops.whole, anchors, view, done=step)
@@ -141,7 +151,7 @@ def _batches(rng: np.random.Generator, strengths: np.ndarray, depth: int) -> Ite
     """The strengths of some relation dimensions at a time, and the projections drawn for them."""
     for begin in range(0, strengths.shape[1], BATCH):
         chosen = np.ascontiguousarray(strengths[:, begin : begin + BATCH])
-        draws = [_projection(rng, depth, FEATURES) for _ in range(chosen.shape[1])]
+        draws = [projection(rng, depth, FEATURES) for _ in range(chosen.shape[1])]
         yield chosen, np.concatenate(draws, axis=1)
 
 
@@ -155,11 +165,6 @@ def _columns(
     squares = np.zeros(len(out))
     view.fill(out, 0, strengths, features, squares)
     return out, squares
-
-
-def _projection(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Gaussian directions: float32 [rows, columns] with unit rows."""
-    return _unit_rows(rng.standard_normal((rows, columns), dtype=np.float32))
 
 
 class _Hops(NamedTuple):
@@ -178,27 +183,27 @@ class _Hops(NamedTuple):
     @classmethod
     def of(cls, kg: KG, seeds: np.ndarray, anchors: np.ndarray) -> _Hops:
         """The lengths are those of the propagated anchors, of which some columns are made at a time."""
-        adjacency, heads, tails = _structure(kg)
-        n, placed = kg.num_entities, _placed(seeds, kg.num_entities)
-        first = vstack([adjacency @ placed, heads @ placed], format="csr")
+        adjacency, heads, tails = structure(kg)
+        n, there = kg.num_entities, placed(seeds, kg.num_entities)
+        first = vstack([adjacency @ there, heads @ there], format="csr")
         relations = np.zeros((2 * kg.num_relations, (HOPS + 1) * anchors.shape[1]), dtype=np.float32)
         near, far = SparseRows(first), np.zeros(first.shape[0])
-        for block in _blocks(anchors.shape[1]):
+        for block in column_blocks(anchors.shape[1]):
             _add_squares(near @ np.ascontiguousarray(anchors[:, block]), far)
         first = _divided(first, far)
         near, again, second = SparseRows(first), SparseRows(heads), np.zeros(n)
         onward = hstack([adjacency, tails], format="csr")
         beyond = SparseRows(onward)
-        for block in _blocks(anchors.shape[1]):
+        for block in column_blocks(anchors.shape[1]):
             reached = near @ np.ascontiguousarray(anchors[:, block])
             for level, part in ((1, reached[n:]), (2, again @ reached[:n])):
                 relations[:, level * anchors.shape[1] :][:, block] = part
             _add_squares(beyond @ reached, second)
         levels = (np.bincount(seeds, minlength=n) > 0) + (far[:n] > 0).astype(float) + (second > 0)
-        parts = hstack([placed, first[:n], _divided(onward, second)], format="csr")
+        parts = hstack([there, first[:n], _divided(onward, second)], format="csr")
         for level in (1, 2):
-            _unit_rows(relations[:, level * anchors.shape[1] : (level + 1) * anchors.shape[1]])
-        return cls(near, SparseRows(_divided(parts, levels)), _unit_rows(relations))
+            unit_rows(relations[:, level * anchors.shape[1] : (level + 1) * anchors.shape[1]])
+        return cls(near, SparseRows(_divided(parts, levels)), unit_rows(relations))
 
     def projected(self, anchors: np.ndarray, projection: np.ndarray) -> np.ndarray:
         """e P: float32 [n, d] from P [3 · dim, d]."""
@@ -211,20 +216,6 @@ class _Hops(NamedTuple):
         return self.whole @ stacked
 
 
-def _placed(seeds: np.ndarray, size: int) -> csr_array:
-    """[n, m] with a one where a seed is; of an entity that is there twice, the last counts."""
-    last = np.full(size, -1)
-    last[seeds] = np.arange(len(seeds))
-    there = np.flatnonzero(last >= 0)
-    ones = np.ones(len(there), dtype=np.float32)
-    return csr_array((ones, (there, last[there])), shape=(size, len(seeds)))
-
-
-def _blocks(width: int) -> list[slice]:
-    """Ranges of columns, narrow enough for what is made of them to stay in a cache."""
-    return [slice(begin, min(begin + BATCH * FEATURES, width)) for begin in range(0, width, BATCH * FEATURES)]
-
-
 def _add_squares(rows: np.ndarray, totals: np.ndarray) -> None:
     totals += np.einsum("ij,ij->i", rows, rows)
 
@@ -234,36 +225,3 @@ def _divided(matrix: csr_array, squares: np.ndarray) -> csr_array:
     inverse = (1 / np.maximum(np.sqrt(squares), 1e-12)).astype(np.float32)
     data = matrix.data * np.repeat(inverse, np.diff(matrix.indptr))
     return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _structure(kg: KG) -> tuple[csr_array, csr_array, csr_array]:
-    """Edge counts [n, n] with 2 · degree on the diagonal; who heads [2R, n] and who ends [n, 2R] each relation."""
-    rows, columns, relations = _edges(kg)
-    n, ones = kg.num_entities, np.ones(len(rows), dtype=np.float32)
-    degrees = np.bincount(rows, minlength=n).astype(np.float32)
-    adjacency = csr_array((ones, (rows, columns)), shape=(n, n)) + diags_array(2 * degrees)
-    heads = _binary(relations, rows, (2 * kg.num_relations, n))
-    tails = _binary(columns, relations, (n, 2 * kg.num_relations))
-    return adjacency.tocsr().astype(np.float32), heads, tails
-
-
-def _edges(kg: KG) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Entity, neighbour and relation of all edges but self-loops."""
-    rows = np.repeat(np.arange(kg.num_entities, dtype=np.int32), kg.degrees)
-    proper = rows != kg.neighbors
-    return rows[proper], kg.neighbors[proper], kg.relations[proper]
-
-
-def _binary(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    matrix = csr_array((np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=shape)
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return matrix
-
-
-def _unit_rows(matrix: np.ndarray) -> np.ndarray:
-    """Divide every row by its norm, in place; a zero row stays zero."""
-    for begin in range(0, len(matrix), ROWS):
-        block = matrix[begin : begin + ROWS]
-        block /= np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
-    return matrix

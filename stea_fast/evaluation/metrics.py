@@ -11,7 +11,8 @@ import numpy as np
 from stea_fast._util import validate
 from stea_fast._util.arrays import to_numpy
 from stea_fast.data.sealed import SealedLinks, reveal
-from stea_fast.types import ArrayLike, HasPairs, HasRankings, HasScores
+from stea_fast.evaluation.ranks import mean_of, mean_rank, pessimistic_ranks, share_within
+from stea_fast.types import Array, ArrayLike, HasPairs, HasRankings
 
 POOLS = ("test", "all")
 DIRECTIONS = ("forward", "backward")
@@ -175,24 +176,23 @@ def evaluate(
     if hasattr(result, "pairs") and not hasattr(result, "forward"):
         validate.choice(pool, "pool", POOLS)
         validate.choice(direction, "direction", DIRECTIONS)
-        ranks, depths = np.full(len(links), np.nan), []
+        ranks, depths = np.zeros(0), []
     else:
         ranks = _ranks(result, links, pool, direction)
         depths = [k for k in depths if k <= np.shape(getattr(result, direction).indices)[1]]
-    ranked = ranks[np.isfinite(ranks)]
     precision, recall, f1, num_pairs = _precision_and_recall(getattr(result, "pairs", None), links)
     return Metrics(
-        hit1=_hit(ranks, 1),
-        hit10=_hit(ranks, 10),
-        mrr=float((1.0 / ranks).mean()),
+        hit1=share_within(ranks, 1),
+        hit10=share_within(ranks, 10),
+        mrr=mean_of(1.0 / ranks),
         precision=precision,
         recall=recall,
         f1=f1,
         pool=pool,
         num_links=len(links),
         num_pairs=num_pairs,
-        mean_rank=float(ranked.mean()) if len(ranked) else float("nan"),
-        hits={k: _hit(ranks, k) for k in depths},
+        mean_rank=mean_rank(ranks),
+        hits={k: share_within(ranks, k) for k in depths},
     )
 
 
@@ -234,7 +234,7 @@ def paired_t_test(
     links = _test_links(test)
     if len(links) < 2:
         raise ValueError("test holds one link; a paired t-test needs at least two")
-    ranks = [_ranks(result, links, pool, direction) for result in (result_a, result_b)]
+    ranks = [to_numpy(_ranks(result, links, pool, direction), "ranks") for result in (result_a, result_b)]
     a, b = ((rank <= 1).astype(np.float64) if metric == "hit1" else 1.0 / rank for rank in ranks)
     gain = a - b
     if (gain == gain[0]).all():  # no variance: SciPy would give NaN, or an infinite t with a warning
@@ -272,7 +272,7 @@ def calibration_error(result: HasRankings, test: ArrayLike | SealedLinks, *, bin
     """
     bins = validate.count(bins, "bins", minimum=1)
     links = _test_links(test)
-    right = _ranks(result, links, "all", "forward") <= 1
+    right = to_numpy(_ranks(result, links, "all", "forward"), "ranks") <= 1
     rows = validate.integers(result.forward.indices, "indices")[links[:, 0]]
     name = "probs" if hasattr(result.forward, "probs") else "scores"
     probs = to_numpy(getattr(result.forward, name), name)[links[:, 0]].astype(np.float64)
@@ -299,7 +299,7 @@ def _test_links(test: ArrayLike | SealedLinks) -> np.ndarray:
     return links
 
 
-def _ranks(result: HasRankings | HasPairs, links: np.ndarray, pool: str, direction: str) -> np.ndarray:
+def _ranks(result: HasRankings | HasPairs, links: np.ndarray, pool: str, direction: str) -> Array:
     """float64 [n]: rank of every link in one direction of a result, inf where it is missing."""
     validate.choice(pool, "pool", POOLS)
     validate.choice(direction, "direction", DIRECTIONS)
@@ -313,29 +313,6 @@ def _ranks(result: HasRankings | HasPairs, links: np.ndarray, pool: str, directi
         limit = validate.MAX_ID if other is None else len(other.indices)
         validate.in_range(links[:, column], f"test[:, {column}]", limit, f"rows in the {side} ranking")
     return pessimistic_ranks(ranking, links if direction == "forward" else links[:, ::-1], pool)
-
-
-def _hit(ranks: np.ndarray, k: int) -> float:
-    return float(np.where(np.isnan(ranks), np.nan, ranks <= k).mean())
-
-
-def pessimistic_ranks(ranking: HasScores, links: np.ndarray, pool: str) -> np.ndarray:
-    """float64 [n]: rank of every link's target in its source's row, inf where it is missing."""
-    indices = validate.integers(ranking.indices, "indices")
-    scores = to_numpy(ranking.scores, "scores")
-    if indices.ndim != 2 or scores.shape != indices.shape:
-        raise ValueError(f"indices and scores must both have shape [n, k], got {indices.shape} and {scores.shape}")
-    sources, targets = links.T
-    rows, values = indices[sources], scores[sources].astype(np.float64)
-    is_true = rows == targets[:, None]
-    competes = rows >= 0
-    if not np.isfinite(values[competes]).all():
-        raise ValueError("scores must be finite where there is a candidate")
-    if pool == "test":
-        competes &= np.isin(rows, targets)
-    truth = np.where(is_true, values, -np.inf).max(axis=1, initial=-np.inf)
-    ahead = (competes & ~is_true & (values >= truth[:, None])).sum(axis=1)
-    return np.where(is_true.any(axis=1), 1.0 + ahead, np.inf)
 
 
 def _precision_and_recall(pairs: ArrayLike | None, links: np.ndarray) -> tuple[float, float, float, int]:

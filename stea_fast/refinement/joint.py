@@ -27,6 +27,7 @@ import numpy as np
 from stea_fast._backends.counts import merge
 from stea_fast._executors.base import Session, WorkersReplaced
 from stea_fast._util.array_ops import ops_of
+from stea_fast._util.devices import explained_shortage
 from stea_fast._util.progress import Repeatable, steps, uncounted
 from stea_fast.refinement import columns
 from stea_fast.refinement.beliefs import from_pairs
@@ -73,7 +74,8 @@ def refine_jointly(problem: Problem, method: Joint) -> Outcome:
     # One inverse temperature for both directions: rows and columns share their scores.
     score = place.scorer(problem.score)
     prior = prior_of(rankings, problem.kg2.num_entities, float(np.mean(betas)), log_sums, score)
-    with JointRefinement(problem, method, prior, place) as joint:
+    what = f"a joint refinement of {problem.kg1.num_entities:,} x {problem.kg2.num_entities:,} entities"
+    with explained_shortage(place.device, what), JointRefinement(problem, method, prior, place) as joint:
         joint.run(method.sweeps)
         refined = joint.rankings(rankings[0][0].shape[1])[: len(rankings)]
         alignment = joint.alignment if problem.relations is None else problem.relations

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from stea_fast._util.arrays import like, to_numpy
-from stea_fast._util.sparse import best_of_rows, offsets
+from stea_fast._util.array_ops import ops_of
+from stea_fast._util.arrays import like, to_numpy, where_it_is
+from stea_fast._util.sparse import best_of_rows, first_of_each, offsets
 from stea_fast.refinement.api import Refinement, ranking_like
 from stea_fast.refinement.selection import select
-from stea_fast.types import RefinedRanking
+from stea_fast.types import Array, RefinedRanking
 
 MIN_AGREEING = 0.5  # probability from which a pair of the structural view counts as found
 MIN_SHARE_OF_A_VIEW = 0.1  # of the other view's pairs; a view that has found less has died out, and is not asked
@@ -51,9 +52,9 @@ def mean_of_views(
     if len(structural.pairs) < MIN_SHARE_OF_A_VIEW * len(encoder.pairs):
         return encoder
     assert encoder.backward is not None and structural.backward is not None, "both views have both directions"
-    forward = _mean(encoder.forward, structural.forward, len(to_numpy(encoder.backward.indices, "indices")))
-    backward = _mean(encoder.backward, structural.backward, len(to_numpy(encoder.forward.indices, "indices")))
-    pairs, probs = select(strategy, forward, backward, threshold, seeds)
+    forward = _mean(encoder.forward, structural.forward, len(encoder.backward.indices))
+    backward = _mean(encoder.backward, structural.backward, len(encoder.forward.indices))
+    pairs, probs = select(strategy, forward, backward, threshold, like(forward.indices, seeds))
     template = encoder.forward.indices
     return replace(
         encoder,
@@ -67,31 +68,34 @@ def mean_of_views(
 def _mean(one: RefinedRanking, other: RefinedRanking, num_columns: int) -> RefinedRanking:
     """The k best of both rankings by the mean of their probabilities."""
     n, k = one.indices.shape
-    sides = [_listed(ranking, num_columns) for ranking in (one, other)]
-    keys, place = np.unique(np.concatenate([keys for keys, _ in sides]), return_inverse=True)
-    first = len(sides[0][0])
-    columns = np.zeros((3, len(keys)))  # probability, support, evidence
-    for begin, (side_keys, values) in zip((0, first), sides, strict=True):
-        at = place[begin : begin + len(side_keys)]
+    template = where_it_is(one.indices, "indices")
+    sides, ops = [_listed(ranking, num_columns, template) for ranking in (one, other)], ops_of(template)
+    keys, _ = first_of_each(ops.chain([keys for keys, _ in sides]))
+    columns = ops.full((3, len(keys)), 0.0)  # probability, support, evidence
+    for side_keys, values in sides:
+        at = ops.places(keys, side_keys)
         columns[:2, at] += values[:2] / 2
         # The encoder's view comes first: only what it does not list takes its evidence from the other.
-        columns[2, at] = np.where(columns[2, at] > 0, columns[2, at], values[2])
+        columns[2, at] = ops.where(columns[2, at] > 0, columns[2, at], values[2])
     rows = keys // num_columns
     best = best_of_rows(rows, columns[0], k, n)
     rows = rows[best]
-    places = np.arange(len(best)) - offsets(rows, n)[rows]
-    indices = np.full((n, k), -1, dtype=np.int32)
-    probs, support, evidence = np.zeros((3, n, k), dtype=np.float32)
-    indices[rows, places] = keys[best] % num_columns
+    places = ops.arange(len(best)) - offsets(rows, n)[rows]
+    indices = ops.full((n, k), -1, "int32")
+    indices[rows, places] = ops.int32(keys[best] % num_columns)
+    probs, support, evidence = (ops.full((n, k), 0.0, "float32") for _ in range(3))
     for array, values in zip((probs, support, evidence), columns, strict=True):
-        array[rows, places] = values[best]
+        array[rows, places] = ops.single(values[best])
     return RefinedRanking(indices, probs, evidence, support)
 
 
-def _listed(ranking: RefinedRanking, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
+def _listed(ranking: RefinedRanking, num_columns: int, template: Array) -> tuple[Array, Array]:
     """Keys of the candidates, row · number of columns + column, and float64 [3, m]: probability, support, evidence."""
-    indices = to_numpy(ranking.indices, "indices").astype(np.int64)
-    rows, places = np.nonzero(indices >= 0)
     support = ranking.probs if ranking.support is None else ranking.support
-    values = (to_numpy(array, "ranking")[rows, places] for array in (ranking.probs, support, ranking.evidence))
-    return rows * num_columns + indices[rows, places], np.stack([*values]).astype(np.float64)
+    ops, k = ops_of(template), template.shape[1]
+    indices, *values = (
+        like(template, array).reshape(-1) for array in (ranking.indices, ranking.probs, support, ranking.evidence)
+    )
+    places = ops.nonzero(indices >= 0)
+    keys = places // k * num_columns + ops.int64(indices[places])
+    return keys, ops.chain([ops.double(array[places])[None] for array in values])

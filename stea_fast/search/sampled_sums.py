@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from stea_fast._backends.dense import dense_product
-from stea_fast._util.threads import equal_blocks, run_blocks
+from stea_fast._util.array_ops import ops_of
+from stea_fast._util.threads import equal_blocks
 from stea_fast.search.embeddings import Embeddings, Scoring
+from stea_fast.search.engines.partitioned import matrix_product, over_blocks
 from stea_fast.search.exact import similarity
+from stea_fast.types import Array
 
 SAMPLE = 1024  # of the other side, the same for all rows
 ROWS_AT_ONCE = 1024
@@ -15,8 +17,8 @@ SEED = 21
 
 
 def sampled_sums(
-    queries: Embeddings, keys: Embeddings, scoring: Scoring, beta: float, scores: np.ndarray, n_threads: int
-) -> np.ndarray:
+    queries: Embeddings, keys: Embeddings, scoring: Scoring, beta: float, scores: Array, n_threads: int
+) -> Array:
     """float64 [n]: log Σ exp(β·score) of every row over all keys, estimated.
 
     The candidates count as they are. What a sample holds below the last of them stands for everything else.
@@ -27,30 +29,31 @@ def sampled_sums(
         scores: float64 [n, k], of the candidates of every row, -inf where there are none.
         n_threads: how many threads compute it.
     """
-    rng = np.random.default_rng(SEED)
-    columns = np.sort(rng.permutation(len(keys))[:SAMPLE])
-    right = keys.array[columns].astype(np.float32)
-    logs = np.empty(len(queries))
+    rng, ops = np.random.default_rng(SEED), queries.ops
+    columns = ops.positions(np.sort(rng.permutation(len(keys))[:SAMPLE]))
+    right = ops.single(keys.array[columns])
+    logs = ops.full(len(queries), 0.0)
 
     def estimate(begin: int, end: int) -> None:
-        rows = np.arange(begin, end)
-        product = dense_product(queries.array[begin:end].astype(np.float32), right.T).astype(np.float64)
+        rows = ops.arange(len(queries))[begin:end]
+        product = ops.double(matrix_product(ops.single(queries.array[begin:end]), right.T))
         plain = similarity(product, queries, keys, scoring, rows[:, None], columns)
         drawn = scoring.final(plain, rows[:, None], columns)
         logs[begin:end] = _log_sums(beta, scores[begin:end], drawn, len(keys))
 
-    run_blocks(estimate, equal_blocks(len(queries), ROWS_AT_ONCE), n_threads)
+    blocks = equal_blocks(len(queries), ROWS_AT_ONCE)
+    over_blocks(estimate, blocks, n_threads if isinstance(logs, np.ndarray) else None)
     return logs
 
 
-def _log_sums(beta: float, listed: np.ndarray, drawn: np.ndarray, num_keys: int) -> np.ndarray:
+def _log_sums(beta: float, listed: Array, drawn: Array, num_keys: int) -> Array:
     """float64 [m]: from the scores of listed candidates and of drawn keys, which may be among them."""
+    ops = ops_of(listed)
     present = listed > -np.inf
-    least = np.where(present, listed, np.inf).min(axis=1)
+    least = ops.smallest(ops.where(present, listed, np.inf))
     outside = drawn < least[:, None]
-    shift = np.maximum(np.where(present.any(axis=1), listed.max(axis=1), -np.inf), drawn.max(axis=1))[:, None]
-    others = np.where(outside, np.exp(beta * (drawn - shift)), 0.0).sum(axis=1)
-    share = (num_keys - present.sum(axis=1)) / np.maximum(outside.sum(axis=1), 1)
-    total = np.exp(beta * (np.where(present, listed, -np.inf) - shift)).sum(axis=1) + share * others
-    sums: np.ndarray = beta * shift[:, 0] + np.log(total)
-    return sums
+    shift = ops.largest(ops.join(ops.where(present, listed, -np.inf), drawn))[:, None]
+    others = ops.where(outside, ops.exp(beta * (drawn - shift)), 0.0).sum(1)
+    share = (num_keys - ops.double(present.sum(1))) / ops.at_least(ops.double(outside.sum(1)), 1.0)
+    total = ops.exp(beta * (ops.where(present, listed, -np.inf) - shift)).sum(1) + share * others
+    return beta * shift[:, 0] + ops.log(total)

@@ -127,7 +127,7 @@ def _sides(emb1: Array, emb2: Array, engine: str) -> tuple[Embeddings, Embedding
         return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
     if emb1.device != emb2.device:
         raise ValueError(f"emb1 and emb2 must be on one device, got {emb1.device} and {emb2.device}")
-    if engine == "torch" or (engine == "auto" and emb1.device.type != "cpu"):
+    if engine == "torch" or (engine in ("auto", "partitioned") and emb1.device.type != "cpu"):
         return Embeddings.torch(emb1, "emb1"), Embeddings.torch(emb2, "emb2")
     return Embeddings.numpy(emb1, "emb1"), Embeddings.numpy(emb2, "emb2")
 
@@ -137,7 +137,8 @@ def _engine(name: str, side1: Embeddings, side2: Embeddings, n_threads: int, nei
     if not isinstance(side1.array, np.ndarray):
         from stea_fast.search.engines.torch_engine import TorchEngine
 
-        return TorchEngine()
+        exact = TorchEngine()
+        return PartitionedEngine(exact, exact_engine, 1) if name == "partitioned" else exact
     if name == "reference":
         from stea_fast.search.engines.reference_engine import ReferenceEngine
 
@@ -234,12 +235,12 @@ def _mean(scores: Array, ops: Ops) -> Array:
     return ops.divide(ops.where(present, scores, 0.0).sum(1), ops.double(present.sum(1)))
 
 
-def _recall(indices: np.ndarray, queries: Embeddings, keys: Embeddings, scoring: Scoring) -> float:
+def _recall(indices: Array, queries: Embeddings, keys: Embeddings, scoring: Scoring) -> float:
     """The share of the true nearest that were found, on evenly spaced rows."""
-    rows = np.unique(np.linspace(0, len(queries) - 1, RECALL_SAMPLE_ROWS).astype(np.int64))
+    rows = queries.ops.positions(np.unique(np.linspace(0, len(queries) - 1, RECALL_SAMPLE_ROWS).astype(np.int64)))
     true, _ = search_rows(rows, queries, keys, scoring, min(indices.shape[1], len(keys)))
-    hits = [len(np.intersect1d(indices[row], best)) for row, best in zip(rows, true, strict=True)]
-    return float(np.sum(hits) / true.size)
+    found = (true[:, :, None] == indices[rows][:, None, :]).any(2)
+    return float(queries.ops.double(found).mean())
 
 
 def _ranking(best: tuple[Array, Array], template: Array) -> Ranking:

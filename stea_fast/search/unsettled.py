@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from stea_fast._executors.base import Executor
-from stea_fast._util.arrays import is_torch, like, to_numpy
+from stea_fast._util.array_ops import ops_of
+from stea_fast._util.arrays import is_torch, like, where_it_is
 from stea_fast._util.mapped import Empty, in_memory, rows_of
 from stea_fast._util.progress import Progress
 from stea_fast.search.pair_scores import PairScorer
@@ -44,16 +45,18 @@ def topk_of_unsettled(
     opened = _opened(emb1, open1, empty), _opened(emb2, open2, empty)
     found = topk(*opened, k, csls, engine=engine, beta=beta, executor=executor, progress=progress)
     assert found.backward is not None, "a search has both directions"
-    score = _scorer(emb1, emb2, (open1, open2), found)
-    scores = score(*settled.T)
-    forward = _completed(found.forward, open1, open2, settled, scores, len(emb1))
-    backward = _completed(found.backward, open2, open1, settled[:, ::-1], scores, len(emb2))
+    template = where_it_is(found.forward.indices, "indices")
+    open1, open2, pairs = (like(template, ids) for ids in (open1, open2, settled))
+    score = _scorer((emb1, emb2), (open1, open2), found)
+    scores = score(*pairs.T)
+    forward = _completed(found.forward, open1, open2, pairs, scores, len(emb1))
+    backward = _completed(found.backward, open2, open1, pairs[:, [1, 0]], scores, len(emb2))
     logs = None
     if found.log_partition is not None and beta is not None:
-        of_rows, of_columns = (to_numpy(part, "log_partition") for part in found.log_partition)
+        of_rows, of_columns = (where_it_is(part, "log_partition") for part in found.log_partition)
         logs = (
-            like(emb1, _filled(len(emb1), open1, of_rows, settled[:, 0], beta * scores)),
-            like(emb1, _filled(len(emb2), open2, of_columns, settled[:, 1], beta * scores)),
+            like(emb1, _filled(len(emb1), open1, of_rows, pairs[:, 0], beta * scores)),
+            like(emb1, _filled(len(emb2), open2, of_columns, pairs[:, 1], beta * scores)),
         )
     return TopK(forward, backward, logs, beta, found.engine, found.recall, score)
 
@@ -71,33 +74,33 @@ def _others(settled: np.ndarray, size: int) -> np.ndarray:
     return np.flatnonzero(mask)
 
 
-def _scorer(emb1: Array, emb2: Array, opened: tuple[np.ndarray, np.ndarray], found: TopK) -> PairScorer:
+def _scorer(embeddings: tuple[Array, Array], opened: tuple[Array, Array], found: TopK) -> PairScorer:
     """The scores of any pairs, by the means that the search among the open entities found."""
     assert isinstance(found.score, PairScorer)
     if found.score.means is None:
-        return pair_scorer(emb1, emb2, None)
-    means = [to_numpy(mean, "means") for mean in found.score.means]
-    first, second = (
-        _filled(len(emb), some, mean, _others(some, len(emb)), mean.mean())
-        for emb, some, mean in zip((emb1, emb2), opened, means, strict=True)
-    )
-    return pair_scorer(emb1, emb2, (first, second))
+        return pair_scorer(*embeddings, None)
+    means = []
+    for embedding, some, mean in zip(embeddings, opened, found.score.means, strict=True):
+        everybody = ops_of(mean).full(len(embedding), 1.0) * mean.mean()
+        everybody[some] = mean
+        means.append(everybody)
+    return pair_scorer(*embeddings, (means[0], means[1]))
 
 
-def _completed(
-    ranking: Ranking, rows: np.ndarray, columns: np.ndarray, settled: np.ndarray, scores: np.ndarray, size: int
-) -> Ranking:
+def _completed(ranking: Ranking, rows: Array, columns: Array, settled: Array, scores: Array, size: int) -> Ranking:
     """The ranking of all entities of a side, from that of the open ones and the partners of the others."""
-    ids, values = to_numpy(ranking.indices, "indices"), to_numpy(ranking.scores, "scores")
-    indices = np.full((size, ids.shape[1]), -1, dtype=ids.dtype)
-    whole = np.full(indices.shape, -np.inf, dtype=np.float32)
-    indices[rows], whole[rows] = np.where(ids >= 0, columns[ids], -1), values
-    indices[settled[:, 0], 0], whole[settled[:, 0], 0] = settled[:, 1], scores
+    ids, values = where_it_is(ranking.indices, "indices"), where_it_is(ranking.scores, "scores")
+    ops, shape = ops_of(ids), (size, ids.shape[1])
+    indices = ops.cast(ops.full(shape, -1, "int64"), ids.dtype)
+    whole = ops.full(shape, -np.inf, "float32")
+    indices[rows], whole[rows] = ops.cast(ops.where(ids >= 0, columns[ids], -1), ids.dtype), values
+    indices[settled[:, 0], 0] = ops.cast(settled[:, 1], ids.dtype)
+    whole[settled[:, 0], 0] = ops.single(scores)
     return Ranking(like(ranking.indices, indices), like(ranking.scores, whole))
 
 
-def _filled(size: int, opened: np.ndarray, of_open: np.ndarray, settled: np.ndarray, of_settled: Array) -> np.ndarray:
+def _filled(size: int, opened: Array, of_open: Array, settled: Array, of_settled: Array) -> Array:
     """One number per entity of a side."""
-    whole = np.empty(size, dtype=of_open.dtype)
+    whole = ops_of(of_open).full(size, 0.0)
     whole[opened], whole[settled] = of_open, of_settled
     return whole

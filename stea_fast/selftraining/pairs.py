@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stea_fast._util.arrays import to_numpy
+from stea_fast._util.array_ops import ops_of
+from stea_fast._util.arrays import like, to_numpy, where_it_is
 from stea_fast.refinement.api import Refinement
 
 
@@ -27,9 +28,10 @@ def given_out(
 
 def _support(out: Refinement, pairs: np.ndarray) -> np.ndarray:
     """How likely each pair is by itself; 0 where it is not ranked."""
-    indices, support = to_numpy(out.forward.indices, "indices"), to_numpy(out.forward.support, "support")
-    listed = indices[pairs[:, 0]] == pairs[:, 1, None]
-    return np.where(listed, support[pairs[:, 0]], 0.0).max(axis=1)
+    indices, support = (where_it_is(array, "forward") for array in (out.forward.indices, out.forward.support))
+    ops, (sources, targets) = ops_of(indices), like(indices, pairs).T
+    listed = ops.where(indices[sources] == targets[:, None], support[sources], 0.0)
+    return to_numpy(ops.largest(listed), "support")
 
 
 def changed_share(pairs: np.ndarray, before: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
-from stea_fast._util.arrays import like, to_numpy
+from stea_fast._util.arrays import is_torch, like, where_it_is
 from stea_fast._util.mapped import Empty, in_memory
 from stea_fast._util.progress import Progress
 from stea_fast.search.topk import topk
@@ -94,8 +94,10 @@ def in_fewer_dimensions(
     return first, second
 
 
-def _projected(embedding: Array, directions: np.ndarray, empty: Empty) -> np.ndarray:
-    values = to_numpy(embedding, "embeddings")
+def _projected(embedding: Array, directions: np.ndarray, empty: Empty) -> Array:
+    values = where_it_is(embedding, "embeddings")
+    if is_torch(values):
+        return values.float() @ like(values, directions)
     out = empty((len(values), directions.shape[1]))
     for begin in range(0, len(values), ROWS_AT_ONCE):
         span = slice(begin, begin + ROWS_AT_ONCE)

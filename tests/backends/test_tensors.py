@@ -108,14 +108,55 @@ def test_proposals_equal_the_reference(problem, bounds, witnesses, forward, k, b
     assert_proposals(*proposed(problem, witnesses, forward, **options))
 
 
-@pytest.mark.parametrize("budget", [60, 400])
-def test_enough_facts_end_the_walk(budget):
-    """A hub whose facts are more than enough, over more edges than a share of the budget."""
+def dense_problem():
+    """60 entities with some thirty edges each."""
     rng = np.random.default_rng(1)
     kgs = [KG(rng.integers(0, (60, 3, 60), (900, 3)), 60, 3) for _ in range(2)]
     believed = rng.integers(0, 60, (60, 1)).astype(np.int32)
     beliefs = soft(believed, rng.random(believed.shape, dtype=np.float32))
-    problem = (*kgs, None, beliefs, RelationAlignment(*(rng.random((6, 6), dtype=np.float32) for _ in range(2)), 0.1))
+    relations = RelationAlignment(*(rng.random((6, 6), dtype=np.float32) for _ in range(2)), 0.1)
+    return *kgs, None, beliefs, relations
+
+
+def with_room_for(visits, monkeypatch):
+    """Of more visits at a time memory runs out; returns how many were asked for."""
+    asked, real = [], tensor_proposals._visits
+
+    def limited(facts, target, beliefs, strengths):
+        made = real(facts, target, beliefs, strengths)
+        asked.append(len(made[0]))
+        if len(made[0]) > visits:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return made
+
+    monkeypatch.setattr(tensor_proposals, "_visits", limited)
+    return asked
+
+
+def test_fewer_visits_at_a_time_are_tried_where_memory_runs_out(monkeypatch, caplog):
+    options = {"k": 5, "budget": 5000, "rows": (0, 60), "most_visits": 1 << 24}
+    whole, _ = proposed(dense_problem(), "neighbour", True, **options)
+    asked = with_room_for(6000, monkeypatch)
+    found, _ = proposed(dense_problem(), "neighbour", True, **options)
+    for ours, theirs in zip(found, whole, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    total = asked[0]
+    assert total > 12_000 and sum(size for size in asked if size <= 6000) == total
+    assert f"cpu has no room for {total} visits at a time (about {100 * total} bytes)" in caplog.text
+
+
+def test_too_little_memory_for_one_row_says_how_much_is_needed(monkeypatch):
+    with_room_for(10, monkeypatch)
+    options = {"k": 5, "budget": 5000, "rows": (0, 60), "most_visits": 1 << 24}
+    message = r"about [\d,]+00 bytes are needed on cpu for the proposals of one row: CUDA out of memory"
+    with pytest.raises(MemoryError, match=message):
+        proposed(dense_problem(), "neighbour", True, **options)
+
+
+@pytest.mark.parametrize("budget", [60, 400])
+def test_enough_facts_end_the_walk(budget):
+    """A hub whose facts are more than enough, over more edges than a share of the budget."""
+    problem = dense_problem()
     options = {"k": 5, "budget": budget, "rows": (0, 60), "most_visits": 1000}
     found, wanted = proposed(problem, "neighbour", True, **options)
     assert_proposals(found, wanted)

@@ -156,12 +156,20 @@ def shapes(seed: int, size: int = 40) -> list[Case]:
     return [*batch, wide_case(seed)]
 
 
+def real_cut(pair: Pair, entities: int = 300, seeds: int = 30) -> Pair:
+    """The best connected linked entities of a real pair; those of the second graph in another order."""
+    rng = np.random.default_rng(0)
+    links = _best_connected(pair, entities)[rng.permutation(entities)]
+    order = rng.permutation(entities)
+    kg1, kg2 = _cut(pair.kg1, links[:, 0]), _cut(pair.kg2, links[order, 1])
+    every = np.stack([order, np.arange(entities)], axis=1)
+    return Pair(kg1, kg2, every, every[:seeds], every[seeds:], np.zeros((0, 2), dtype=np.int64))
+
+
 def real_case(pair: Pair, entities: int = 300) -> Case:
     """The best connected linked entities of a real pair, with the true candidate and random ones."""
     rng = np.random.default_rng(0)
-    every = reveal(pair.links)
-    ranks = pair.kg1.degrees[every[:, 0]] + pair.kg2.degrees[every[:, 1]]
-    links = every[np.argsort(-ranks, kind="stable")[:entities]]
+    links = _best_connected(pair, entities)
     kg1, kg2 = (_cut(kg, links[:, side]) for side, kg in enumerate((pair.kg1, pair.kg2)))
     candidates, back = _true_and_guessed(entities, 5, rng), _true_and_guessed(entities, 6, rng)
     beliefs = soft(candidates, rng.random(candidates.shape, dtype=np.float32))
@@ -169,6 +177,13 @@ def real_case(pair: Pair, entities: int = 300) -> Case:
     dense = rng.random(shape, dtype=np.float32) * (rng.random(shape) < 0.2)
     case = with_scores(kg1, kg2, candidates, beliefs, RelationAlignment(dense, dense.T, 0.02), rng, k_back=7)
     return replace(case, back=(back, case.back[1]))
+
+
+def _best_connected(pair: Pair, entities: int) -> np.ndarray:
+    """The links with most edges at both ends."""
+    every = reveal(pair.links)
+    ranks = pair.kg1.degrees[every[:, 0]] + pair.kg2.degrees[every[:, 1]]
+    return every[np.argsort(-ranks, kind="stable")[:entities]]
 
 
 def _true_and_guessed(entities: int, guesses: int, rng: np.random.Generator) -> np.ndarray:

@@ -7,19 +7,22 @@ only while its own device is the current one, and copies to the host are counted
 from __future__ import annotations
 
 import ctypes
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 from harness_build import run
+from torch.overrides import enable_reentrant_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 NUM_DEVICES = 2
 HOST = torch.device("cpu")
+MOST_COPIED = 1024  # elements of an array that may come to the host in a round
 CUDA = 2  # DLPack's number of the kind of device
 
 
@@ -30,6 +33,7 @@ class Gpus:
         current: number of the current device.
         streams: the stream of every device; torch's legacy default stream is 0.
         copied: sizes of all arrays that were copied to the host.
+        long_copies: what copied the arrays of more than `MOST_COPIED` elements, and how many these had.
         exports: (device, stream) of all arrays that were handed to the kernels.
         on_change: called with the current device whenever it changes, as the CUDA runtime would learn of it.
     """
@@ -38,8 +42,22 @@ class Gpus:
         self.current = 0
         self.streams = [0] * NUM_DEVICES
         self.copied: list[int] = []
+        self.long_copies: list[str] = []
         self.exports: list[tuple[int, object]] = []
         self.on_change: Callable[[int], object] = lambda device: None
+
+    def count(self, elements: int) -> None:
+        """An array of so many elements is copied to the host."""
+        self.copied.append(elements)
+        if elements > MOST_COPIED:
+            places = (f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_stack())
+            ours = [place for place in places if "/stea_fast/" in place]
+            self.long_copies.append(f"{elements} elements by " + " < ".join(reversed(ours)))
+
+    def forget(self) -> None:
+        """Count copies and exports from here on."""
+        for found in (self.copied, self.long_copies, self.exports):
+            found.clear()
 
     @contextmanager
     def device(self, place: object) -> Iterator[None]:
@@ -70,7 +88,10 @@ GPUS = Gpus()
 
 
 class PosingTensor(torch.Tensor):
-    """A tensor on the host (`held`) that says it is on a GPU."""
+    """A tensor on the host (`held`) that says it is on a GPU.
+
+    Gradients are those of what is held: autograd itself would ask the GPU for its streams.
+    """
 
     held: torch.Tensor
 
@@ -93,7 +114,7 @@ class PosingTensor(torch.Tensor):
         return f"{self.held!r} on {self.device}"
 
     def tolist(self):
-        GPUS.copied.append(self.held.numel())
+        GPUS.count(self.held.numel())
         return self.held.tolist()
 
     def numpy(self, *, force=False):
@@ -101,6 +122,18 @@ class PosingTensor(torch.Tensor):
 
     def __array__(self, *arguments, **options):
         raise TypeError("can't convert a CUDA tensor to numpy; use .cpu() first")
+
+    def requires_grad_(self, requires_grad=True):
+        self.held.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self):
+        return None if self.held.grad is None else PosingTensor(self.held.grad, self.device)
+
+    @grad.setter
+    def grad(self, value):
+        self.held.grad = None if value is None else value.held
 
     def data_ptr(self):
         return self.held.data_ptr()
@@ -140,20 +173,28 @@ class PosingMode(TorchDispatchMode):
                 f"Expected all tensors to be on the same device, but found {', '.join(found)}: {function}"
             )
         if function.overloadpacket is torch.ops.aten._local_scalar_dense and places:
-            GPUS.copied.append(1)
+            GPUS.count(1)
         if wanted is not None:
             kept["device"] = HOST
             if copies and places and wanted.type == "cpu":
-                GPUS.copied.append(args[0].numel())
+                GPUS.count(args[0].numel())
         place = wanted or next(iter(places), HOST)
-        out = function(*kept_args, **kept)
+        with enable_reentrant_dispatch() if places else nullcontext():
+            out = function(*kept_args, **kept)
         return out if place.type == "cpu" else _posing(out, place, args)
+
+
+_backward_of_held = torch.autograd.backward
+
+
+def _backward(tensors, *arguments):
+    _backward_of_held([tensor.held if isinstance(tensor, PosingTensor) else tensor for tensor in tensors], *arguments)
 
 
 def _copied(function, args, kept_args, kept):
     """`to.copy_(from)`, across devices as well."""
     if isinstance(args[1], PosingTensor) and not isinstance(args[0], PosingTensor):
-        GPUS.copied.append(args[1].numel())
+        GPUS.count(args[1].numel())
     function(*kept_args, **kept)
     return args[0]
 
@@ -192,8 +233,10 @@ def posing_gpus(guard: Path) -> Iterator[Gpus]:
             "current_device": lambda: GPUS.current,
             "device": GPUS.device,
             "current_stream": GPUS.current_stream,
+            "is_current_stream_capturing": lambda: False,
         }.items():
             patch.setattr(torch.cuda, name, value)
+        patch.setattr(torch.autograd, "backward", _backward)
         before = torch._C._only_lift_cpu_tensors()
         torch._C._set_only_lift_cpu_tensors(True)
         try:

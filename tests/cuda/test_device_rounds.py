@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from device_calls import moved
+from harness_cases import real_cut
 
 import stea_fast as sf
+from stea_fast._util.arrays import like, to_numpy
 from stea_fast.encoders import demo
+from stea_fast.selftraining import loop
 
 torch = pytest.importorskip("torch", reason="GPUs pose through torch")
+from stea_fast._backends import tensor_pairs, tensor_proposals  # noqa: E402
+
 pytestmark = pytest.mark.slow  # compiles the kernels and the bindings for the CPU
-MOST_COPIED = 1024  # elements of an array that may come to the host in a round
 DEVICE = "cuda:1"
 
 
@@ -35,9 +39,9 @@ def test_joint_refinement_stays_on_the_device(gpus, pair, method):
     candidates = sf.Candidates(found.forward, found.backward)  # scores beyond the lists are those of their ends
     wanted = sf.refine(candidates, pair.kg1, pair.kg2, seeds=pair.train, method=method, backend="native")
     there = moved(candidates, DEVICE)
-    gpus.copied.clear()
+    gpus.forget()
     found = sf.refine(there, pair.kg1, pair.kg2, seeds=pair.train, method=method)
-    assert max(gpus.copied, default=0) <= MOST_COPIED and gpus.exports
+    assert not gpus.long_copies and gpus.exports
     assert found.sweeps == wanted.sweeps
     assert found.pairs.device == torch.device(DEVICE) and found.pairs.tolist() == wanted.pairs.tolist()
     same_ranking(found.forward, wanted.forward)
@@ -48,11 +52,93 @@ def test_joint_refinement_stays_on_the_device(gpus, pair, method):
     )
 
 
-@pytest.mark.parametrize("preset", ["structural", "fast"])
-def test_presets_refine_on_the_device(gpus, pair, preset):
-    rounds = 2 if preset == "fast" else None
-    wanted = sf.align(pair, preset=preset, rounds=rounds, calibration="none")
-    found = sf.align(pair, preset=sf.preset(preset, device=DEVICE), rounds=rounds, calibration="none")
-    assert {number for number, _ in gpus.exports} == {1}
+@pytest.fixture(scope="module")
+def cut(dbp15k):
+    return real_cut(dbp15k, seeds=90)
+
+
+@pytest.fixture(scope="module")
+def synthetic():
+    return sf.synthetic_pair(120, seed=3)
+
+
+class Noted:
+    """The embeddings of every round: a run on the host takes those that a device made, as their last bits matter."""
+
+    def __init__(self, patch):
+        self.embeddings, self.is_given, self.made = [], False, loop.checked_embeddings
+        patch.setattr(loop, "checked_embeddings", self.checked)
+
+    def checked(self, *arguments):
+        sides = self.made(*arguments)
+        if self.is_given:
+            return tuple(like(side, held) for side, held in zip(sides, self.embeddings.pop(0), strict=True))
+        self.embeddings.append([side.held.numpy().copy() for side in sides])
+        return sides
+
+
+@pytest.mark.parametrize("which", ["cut", "synthetic"])
+@pytest.mark.parametrize("preset", ["structural", "fast", "large", "full"])
+def test_presets_stay_on_the_device(gpus, preset, which, request, monkeypatch):
+    pair, long_copies = request.getfixturevalue(which), []
+
+    def finished(record):  # the table of the links, which is made after the rounds, is the host's
+        long_copies[:] = gpus.long_copies
+
+    wanted_pairs = sf.align(pair, preset=preset, calibration="none").pairs
+    noted = Noted(monkeypatch)
+    gpus.forget()
+    found = sf.align(pair, preset=sf.preset(preset, device=DEVICE), calibration="none", callbacks=[finished])
+    assert not long_copies, "\n".join(long_copies)
+    assert gpus.copied and {number for number, _ in gpus.exports} == {1}
+    if found.result.embeddings is not None:
+        assert all(side.device == torch.device(DEVICE) for side in found.result.embeddings)
+        assert found.result.candidates.engine == "torch"
+    if preset != "full":  # the steps of its training make more of rounding than anything after it
+        np.testing.assert_array_equal(found.pairs, wanted_pairs)
+    noted.is_given = True
+    wanted = sf.align(pair, preset=preset, calibration="none")
+    assert not noted.embeddings
+    assert len(wanted.result.history) == len(found.result.history)
     np.testing.assert_array_equal(found.pairs, wanted.pairs)
-    np.testing.assert_allclose(found.links.probs, wanted.links.probs, atol=1e-5)
+    # In the dense cut, views with an encoder make some 1e-3 of partition sums that differ by 1e-5 (bench/NOTES.md).
+    near = 1e-5 if preset == "structural" or which == "synthetic" else 0.02
+    np.testing.assert_allclose(found.links.probs, wanted.links.probs, atol=near)
+
+
+@pytest.mark.parametrize("module", ["refinement.views", "selftraining.pairs"])
+def test_a_seeded_copy_is_noticed(gpus, synthetic, module, monkeypatch):
+    monkeypatch.setattr(f"stea_fast.{module}.where_it_is", to_numpy)
+    gpus.forget()
+    sf.SelfTraining(synthetic, preset=sf.preset("fast", device=DEVICE), rounds=1).run()
+    assert any(f"/{module.replace('.', '/')}.py" in copy for copy in gpus.long_copies)
+
+
+def out_of_memory_in_call(number, module, name, patch):
+    """The call of that number fails as torch does; returns how many there were."""
+    calls, real = [], getattr(module, name)
+
+    def failing(*arguments, **options):
+        calls.append(name)
+        if len(calls) == number:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return real(*arguments, **options)
+
+    patch.setattr(module, name, failing)
+    return calls
+
+
+def test_out_of_memory_in_the_middle_of_a_sweep(gpus, pair, monkeypatch, caplog):
+    there, method = moved(demo.candidates(pair), DEVICE), sf.Joint(sweeps=2)
+    wanted = sf.refine(there, pair.kg1, pair.kg2, seeds=pair.train, method=method)
+    calls = out_of_memory_in_call(3, tensor_proposals, "_visits", monkeypatch)  # in the second sweep
+    found = sf.refine(there, pair.kg1, pair.kg2, seeds=pair.train, method=method)
+    assert len(calls) > 4 and "cuda:1 has no room for" in caplog.text
+    assert found.pairs.tolist() == wanted.pairs.tolist()
+    assert found.forward.probs.tolist() == wanted.forward.probs.tolist()
+    out_of_memory_in_call(2, tensor_pairs, "union", monkeypatch)
+    message = "a joint refinement of 60 x 60 entities does not fit into the memory of cuda:1: .* allocate 2.00 GiB"
+    with pytest.raises(MemoryError, match=message):
+        sf.refine(there, pair.kg1, pair.kg2, seeds=pair.train, method=method)
+    again = sf.refine(there, pair.kg1, pair.kg2, seeds=pair.train, method=method)
+    assert again.pairs.tolist() == wanted.pairs.tolist()

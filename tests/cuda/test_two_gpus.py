@@ -66,6 +66,15 @@ def test_graphs_and_candidates_on_two_devices_are_refused(gpus, pair):
         sf.refine(demo.candidates(pair), pair.kg1.to("cuda:1"), pair.kg2.to("cuda:0"), method="product")
 
 
+def test_tensors_on_two_devices_are_refused(gpus, pair):
+    one, other = (moved(demo.candidates(pair), f"cuda:{number}") for number in (0, 1))
+    with pytest.raises(ValueError, match="must be on one device, got cuda:0 and cuda:1"):
+        sf.refine(sf.Candidates(one.forward, other.backward), pair.kg1, pair.kg2)
+    sides = demo.encode(pair, dim=16)
+    with pytest.raises(ValueError, match="emb1 and emb2 must be on one device, got cuda:0 and cuda:1"):
+        sf.topk(torch.tensor(sides[0], device="cuda:0"), torch.tensor(sides[1], device="cuda:1"), 5)
+
+
 def test_what_the_joint_refinement_needs_stays_on_the_device(gpus, pair):
     """Beliefs, relations, proposals, union, evidence, posteriors, balancing and mutual best of one sweep."""
     from stea_fast._backends import native

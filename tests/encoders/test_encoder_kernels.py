@@ -17,6 +17,7 @@ import stea_fast as sf  # noqa: E402
 from stea_fast._backends.dense import dense_product  # noqa: E402
 from stea_fast.encoders import _negatives, kernels  # noqa: E402
 from stea_fast.encoders._graph import JointGraph  # noqa: E402
+from stea_fast.encoders._ops import hashed_draws  # noqa: E402
 from stea_fast.encoders._reflection import ALL_ROWS, Reflection  # noqa: E402
 from stea_fast.encoders.kernels import by_numba  # noqa: E402
 from stea_fast.encoders.kernels.layers import Layer, LayerGradient  # noqa: E402
@@ -214,6 +215,8 @@ def test_both_ways_drop_the_same_elements(width, threads):
     for way, out in ((native, found), (by_numba, expected)):
         way.dropout(x, out, 2**62 + 12345, 19661, 1.25)
     assert np.array_equal(found, expected)
+    kept = hashed_draws(*x.shape, 2**62 + 12345, torch.device("cpu")).numpy() >= 19661  # as on other devices
+    assert np.array_equal(found, np.where(kept, x * np.float32(1.25), 0))
     assert set(np.unique(found / x).round(4).tolist()) == {0.0, 1.25}
 
 

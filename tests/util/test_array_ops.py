@@ -50,7 +50,14 @@ def test_both_give_the_same(seed, width):
             ops.join(array, array),
             ops.pad(array, 2, 9.0),
         )
+        best = ops.some_largest(ops.single(group)[None] + ops.arange(7) / 8, 3)  # without ties, which are not ordered
+        yield from (ops.sort(best), ops.sums_of_runs(ops.double(array[array > -9][:, None]), run_lengths(ops, array)))
         yield from (ops.all_true(3), ops.double(array), ops.single(count), ops.int32(group), ops.int64(group))
+
+    def run_lengths(ops, array):
+        """Counts of all finite numbers, with runs of none between them."""
+        total = int((array > -9).sum())
+        return ops.histogram(ops.arange(total) // 3 * 2, 2 * total + 2)
 
     for ours, theirs in zip(results(torch.tensor), results(np.array), strict=True):
         np.testing.assert_array_equal(ours.numpy(), theirs)

@@ -18,7 +18,8 @@ import numpy as np
 from stea_fast._backends.dense import dense_product
 from stea_fast._executors.base import Executor
 from stea_fast._executors.spread import spread
-from stea_fast._util.threads import equal_blocks, in_order, run_blocks, thread_count
+from stea_fast._util.array_ops import NUMPY, Array, Ops
+from stea_fast._util.threads import Blocks, equal_blocks, in_order, run_blocks, thread_count
 from stea_fast.search.embeddings import Embeddings, Scoring
 from stea_fast.search.engines.cpu import CpuEngine
 from stea_fast.search.exact import SearchRequest, SearchResult
@@ -30,7 +31,7 @@ SAMPLE_PER_CELL = 64  # vectors by which a centroid is found
 ITERATIONS = 8
 ROWS_AT_ONCE = 4096
 SEED = 20  # of the sample: the same sides always have the same cells
-Cell = tuple[np.ndarray, np.ndarray]  # which vectors of either side it has
+Cell = tuple[Array, Array]  # which vectors of either side it has
 
 
 class PartitionedEngine(CandidateEngine):
@@ -54,7 +55,7 @@ class PartitionedEngine(CandidateEngine):
         """Not used: `rank` asks the exact engine cell by cell."""
         return self.inner.search(request)
 
-    def products(self, queries: Embeddings, keys: Embeddings, indices: np.ndarray, distance: bool) -> np.ndarray:
+    def products(self, queries: Embeddings, keys: Embeddings, indices: Array, distance: bool) -> Array:
         """float64 [n, k]: inner products, or squared distances, of every row with its candidates."""
         return self.inner.products(queries, keys, indices, distance)
 
@@ -63,7 +64,7 @@ class PartitionedEngine(CandidateEngine):
         sides = request.side1, request.side2
         if self._cells is None or self._cells.sides != sides:
             self._cells = Cells(sides, self.n_threads)
-        best = Best(len(sides[0]), request.keep), Best(len(sides[1]), request.keep)
+        best = Best(len(sides[0]), request.keep, sides[0].ops), Best(len(sides[1]), request.keep, sides[1].ops)
         seen, total = 0.0, float(len(sides[0])) * len(sides[1])
         members = self._cells.members
         for (rows, columns), found in zip(members, self._ranked(request, members), strict=True):
@@ -76,8 +77,8 @@ class PartitionedEngine(CandidateEngine):
         return Ranked((best[0].indices, best[0].scores), (best[1].indices, best[1].scores))
 
     def _ranked(self, request: SearchRequest, members: list[Cell]) -> Iterator[Ranked]:
-        """The best of both directions within every cell, in their order."""
-        if self.executor is not None:
+        """The best of both directions within every cell, in their order. Workers have CPUs: tensors stay here."""
+        if self.executor is not None and isinstance(request.side1.array, np.ndarray):
             shared = replace(request, step=_unseen)
             return spread(self.executor, _rank_cell, members, thread_count(None), shared, self.exact_engine)
         if isinstance(self.inner, CpuEngine):  # cells are small: a thread for each keeps more threads busy
@@ -102,7 +103,7 @@ class Cells:
     n_threads: int = 1
 
     @cached_property
-    def members(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def members(self) -> list[Cell]:
         """For every cell with vectors of both sides, which these are, in increasing order."""
         centroids = self._centroids()
         inside = [_by_cell(side, centroids, self.n_threads) for side in self.sides]
@@ -114,20 +115,20 @@ class Cells:
         """How many pairs are looked at, those that share several cells several times."""
         return float(sum(len(rows) * len(columns) for rows, columns in self.members))
 
-    def _centroids(self) -> np.ndarray:
+    def _centroids(self) -> Array:
         """float32 [C, d], unit rows: spherical k-means of a sample of both sides."""
-        count = _num_cells(max(map(len, self.sides)))
+        count, ops = _num_cells(max(map(len, self.sides))), self.sides[0].ops
         rng = np.random.default_rng(SEED)
-        sample = np.concatenate([_sample(side, rng, count * SAMPLE_PER_CELL // 2) for side in self.sides])
+        sample = ops.chain([_sample(side, rng, count * SAMPLE_PER_CELL // 2) for side in self.sides])
         if not len(sample):
-            return np.zeros((1, self.sides[0].width), dtype=np.float32)
-        centroids = sample[rng.permutation(len(sample))[:count]]
+            return ops.full((1, self.sides[0].width), 0.0, "float32")
+        centroids = sample[ops.positions(rng.permutation(len(sample))[:count])]
         for _ in range(ITERATIONS):
-            nearest = dense_product(sample, centroids.T).argmax(axis=1)
-            order = np.argsort(nearest, kind="stable")
-            present, begins = np.unique(nearest[order], return_index=True)
-            sums = np.add.reduceat(sample[order], begins, axis=0)
-            centroids[present] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+            nearest = ops.first_largest(matrix_product(sample, centroids.T))
+            counts = ops.histogram(nearest, len(centroids))
+            sums = ops.sums_of_runs(sample[ops.order(nearest)], counts)
+            lengths = ops.at_least(ops.sqrt((sums * sums).sum(1)), 1e-12)[:, None]
+            centroids = ops.where((counts > 0)[:, None], sums / lengths, centroids)
         return centroids
 
 
@@ -140,36 +141,50 @@ def share_seen(size: int) -> float:
     return min(1.0, CELLS_OF_A_VECTOR**2 / _num_cells(size))
 
 
-def _sample(side: Embeddings, rng: np.random.Generator, size: int) -> np.ndarray:
+def _sample(side: Embeddings, rng: np.random.Generator, size: int) -> Array:
     """float32 [m, d]: some unit vectors of a side."""
-    rows = np.flatnonzero(side.norms > 0)
-    rows = np.sort(rng.permutation(rows)[:size])
+    rows = side.ops.nonzero(side.norms > 0)
+    rows = rows[side.ops.positions(np.sort(rng.permutation(len(rows))[:size]))]
     return _units(side, rows)
 
 
-def _units(side: Embeddings, rows: np.ndarray) -> np.ndarray:
-    scale = side.ops.divide(np.ones(len(rows)), side.norms[rows])[:, None]
-    return (side.array[rows] * scale).astype(np.float32)
+def _units(side: Embeddings, rows: Array) -> Array:
+    norms = side.norms[rows]
+    return side.ops.single(side.array[rows] * side.ops.divide(norms**0, norms)[:, None])
 
 
-def _by_cell(side: Embeddings, centroids: np.ndarray, n_threads: int) -> list[np.ndarray]:
+def _by_cell(side: Embeddings, centroids: Array, n_threads: int) -> list[Array]:
     """The vectors of every cell: each is in those of its nearest centroids."""
-    count, several = len(centroids), min(CELLS_OF_A_VECTOR, len(centroids))
-    rows = np.flatnonzero(side.norms > 0)
-    cells = np.empty((len(rows), several), dtype=np.int32)
+    count, several, ops = len(centroids), min(CELLS_OF_A_VECTOR, len(centroids)), side.ops
+    rows = ops.nonzero(side.norms > 0)
+    cells = ops.full((len(rows), several), -1, "int32")
 
     def assign(begin: int, end: int) -> None:
-        near = dense_product(_units(side, rows[begin:end]), centroids.T)
-        cells[begin:end] = np.argpartition(-near, several - 1, axis=1)[:, :several]
+        near = matrix_product(_units(side, rows[begin:end]), centroids.T)
+        cells[begin:end] = ops.int32(ops.some_largest(near, several))
 
-    run_blocks(assign, equal_blocks(len(rows), ROWS_AT_ONCE), n_threads)
-    order = np.argsort(cells.ravel(), kind="stable")
-    bounds = np.searchsorted(cells.ravel()[order], np.arange(count + 1))
-    members = np.repeat(rows, several)[order]
+    over_blocks(assign, equal_blocks(len(rows), ROWS_AT_ONCE), n_threads if isinstance(rows, np.ndarray) else None)
+    flat = cells.reshape(-1)
+    members = rows[ops.order(flat) // several]
+    bounds = ops.offsets(ops.histogram(flat, count)).tolist()
     return [members[begin:end] for begin, end in pairwise(bounds)]
 
 
-def _among(request: SearchRequest, rows: np.ndarray, columns: np.ndarray) -> SearchRequest:
+def over_blocks(task: Callable[[int, int], object], blocks: Blocks, n_threads: int | None) -> None:
+    """Call `task(begin, end)` for every range; None for tensors, whose device is current in this thread only."""
+    if n_threads is not None:
+        run_blocks(task, blocks, n_threads)
+        return
+    for begin, end in blocks:
+        task(begin, end)
+
+
+def matrix_product(a: Array, b: Array) -> Array:
+    """a times b, float32: by the kernel whose bits others rely on, or where the tensors lie."""
+    return dense_product(a, b) if isinstance(a, np.ndarray) else a @ b
+
+
+def _among(request: SearchRequest, rows: Array, columns: Array) -> SearchRequest:
     """The same request for some vectors of both sides."""
     side1, side2, given = request.side1.of_rows(rows), request.side2.of_rows(columns), request.scoring
     means = None if given.means is None else (given.means[0][rows], given.means[1][columns])
@@ -180,22 +195,23 @@ def _among(request: SearchRequest, rows: np.ndarray, columns: np.ndarray) -> Sea
 
 
 class Best:
-    """The best candidates of every row so far: int32 and float64 [n, keep], -1 and -inf where there are none."""
+    """The best candidates of every row so far, -1 and -inf where there are none.
 
-    def __init__(self, size: int, keep: int) -> None:
-        self.indices = np.full((size, keep), -1, dtype=np.int32)
-        self.scores = np.full((size, keep), -np.inf)
+    NumPy: int32 and float64 [n, keep]. Tensors have ids of int64, with which they can be indexed.
+    """
 
-    def offer(self, rows: np.ndarray, columns: np.ndarray, indices: np.ndarray, scores: np.ndarray) -> None:
+    def __init__(self, size: int, keep: int, ops: Ops = NUMPY) -> None:
+        self.ops = ops
+        self.indices = ops.full((size, keep), -1, "int32" if ops is NUMPY else "int64")
+        self.scores = ops.full((size, keep), -np.inf)
+
+    def offer(self, rows: Array, columns: Array, indices: Array, scores: Array) -> None:
         """Take in the candidates of some rows; `indices` [m, k] are places in `columns`."""
-        keep = self.indices.shape[1]
-        offered = np.where(indices >= 0, columns[indices], -1).astype(np.int32)
-        offered, scores = offered[:, :keep], scores[:, :keep].copy()
+        keep, ops = self.indices.shape[1], self.ops
+        offered = ops.cast(ops.where(indices >= 0, columns[indices], -1), self.indices.dtype)[:, :keep]
         # A pair that met in another cell before is there already.
-        scores[(offered[:, :, None] == self.indices[rows][:, None, :]).any(axis=2)] = -np.inf
-        numbers = np.concatenate([self.indices[rows], offered], axis=1)
-        values = np.concatenate([self.scores[rows], scores], axis=1)
-        numbers[values == -np.inf] = -1
-        order = np.argsort(-values, axis=1, kind="stable")[:, :keep]
-        self.indices[rows] = np.take_along_axis(numbers, order, axis=1)
-        self.scores[rows] = np.take_along_axis(values, order, axis=1)
+        known = (offered[:, :, None] == self.indices[rows][:, None, :]).any(2)
+        values = ops.join(self.scores[rows], ops.where(known, -np.inf, scores[:, :keep]))
+        numbers = ops.where(ops.is_minus_inf(values), -1, ops.join(self.indices[rows], offered))
+        order = ops.order(-values)[:, :keep]
+        self.indices[rows], self.scores[rows] = ops.take(numbers, order), ops.take(values, order)
