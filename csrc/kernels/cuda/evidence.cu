@@ -115,13 +115,11 @@ struct Tally {
         const unsigned shares = __ballot_sync(kAllLanes, share > 0.0f);
         unsigned own = lanes_with<5>(static_cast<unsigned>(meeting.pair), static_cast<unsigned>(lane_id()), shares);
         count += __popc(own);
-        float added = 0.0f;
         while (__any_sync(kAllLanes, own != 0)) {
             const float next = __shfl_sync(kAllLanes, share, __ffs(static_cast<int>(own)) - 1);
-            added += own != 0 ? next : 0.0f;
+            sum.add(own != 0 ? next : 0.0f);
             own &= own - 1;
         }
-        sum.add(added);
     }
 };
 
