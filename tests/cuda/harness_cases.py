@@ -123,7 +123,7 @@ def dense_case(seed: int, entities: int = 40) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, RelationAlignment.uniform(kg1, kg2, 0.3), rng, k_back=5)
 
 
-def real_cut(pair: Pair, entities: int = 300, seeds: int = 30) -> Pair:
+def real_cut(pair: Pair, entities: int = 300, seeds: int = 150) -> Pair:
     """The best connected linked entities of a real pair; those of the second graph in another order."""
     rng = np.random.default_rng(0)
     links = _best_connected(pair, entities)[rng.permutation(entities)]
