@@ -156,7 +156,7 @@ def shapes(seed: int, size: int = 40) -> list[Case]:
     return [*batch, wide_case(seed)]
 
 
-def real_cut(pair: Pair, entities: int = 300, seeds: int = 30) -> Pair:
+def real_cut(pair: Pair, entities: int = 300, seeds: int = 150) -> Pair:
     """The best connected linked entities of a real pair; those of the second graph in another order."""
     rng = np.random.default_rng(0)
     links = _best_connected(pair, entities)[rng.permutation(entities)]

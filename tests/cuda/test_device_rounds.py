@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from device_calls import moved
 from harness_cases import real_cut
 
 import stea_fast as sf
-from stea_fast._util.arrays import like, to_numpy
+from stea_fast._util.arrays import to_numpy
 from stea_fast.encoders import demo
-from stea_fast.selftraining import loop
+from stea_fast.refinement.problem import Execution
+from stea_fast.refinement.structural import STRUCTURAL, refine_by_structure
+from stea_fast.refinement.views import mean_of_views
+from stea_fast.selftraining.pairs import given_out
+from stea_fast.types import RefinedRanking
 
 torch = pytest.importorskip("torch", reason="GPUs pose through torch")
 from stea_fast._backends import tensor_pairs, tensor_proposals  # noqa: E402
@@ -54,7 +60,7 @@ def test_joint_refinement_stays_on_the_device(gpus, pair, method):
 
 @pytest.fixture(scope="module")
 def cut(dbp15k):
-    return real_cut(dbp15k, seeds=90)
+    return real_cut(dbp15k, seeds=150)
 
 
 @pytest.fixture(scope="module")
@@ -62,31 +68,15 @@ def synthetic():
     return sf.synthetic_pair(120, seed=3)
 
 
-class Noted:
-    """The embeddings of every round: a run on the host takes those that a device made, as their last bits matter."""
-
-    def __init__(self, patch):
-        self.embeddings, self.is_given, self.made = [], False, loop.checked_embeddings
-        patch.setattr(loop, "checked_embeddings", self.checked)
-
-    def checked(self, *arguments):
-        sides = self.made(*arguments)
-        if self.is_given:
-            return tuple(like(side, held) for side, held in zip(sides, self.embeddings.pop(0), strict=True))
-        self.embeddings.append([side.held.numpy().copy() for side in sides])
-        return sides
-
-
 @pytest.mark.parametrize("which", ["cut", "synthetic"])
 @pytest.mark.parametrize("preset", ["structural", "fast", "large", "full"])
-def test_presets_stay_on_the_device(gpus, preset, which, request, monkeypatch):
+def test_presets_stay_on_the_device(gpus, preset, which, request):
     pair, long_copies = request.getfixturevalue(which), []
 
     def finished(record):  # the table of the links, which is made after the rounds, is the host's
         long_copies[:] = gpus.long_copies
 
-    wanted_pairs = sf.align(pair, preset=preset, calibration="none").pairs
-    noted = Noted(monkeypatch)
+    wanted = sf.align(pair, preset=preset, calibration="none")
     gpus.forget()
     found = sf.align(pair, preset=sf.preset(preset, device=DEVICE), calibration="none", callbacks=[finished])
     assert not long_copies, "\n".join(long_copies)
@@ -94,23 +84,62 @@ def test_presets_stay_on_the_device(gpus, preset, which, request, monkeypatch):
     if found.result.embeddings is not None:
         assert all(side.device == torch.device(DEVICE) for side in found.result.embeddings)
         assert found.result.candidates.engine == "torch"
-    if preset != "full":  # the steps of its training make more of rounding than anything after it
-        np.testing.assert_array_equal(found.pairs, wanted_pairs)
-    noted.is_given = True
-    wanted = sf.align(pair, preset=preset, calibration="none")
-    assert not noted.embeddings
-    assert len(wanted.result.history) == len(found.result.history)
+    assert len(found.result.history) == len(wanted.result.history)
     np.testing.assert_array_equal(found.pairs, wanted.pairs)
-    # In the dense cut, views with an encoder make some 1e-3 of partition sums that differ by 1e-5 (bench/NOTES.md).
-    near = 1e-5 if preset == "structural" or which == "synthetic" else 0.02
+    # In the dense cut some pairs are all but equally likely, and there the steps of a training decide (bench/NOTES.md).
+    near = 0.02 if (preset, which) == ("full", "cut") else 1e-5
     np.testing.assert_allclose(found.links.probs, wanted.links.probs, atol=near)
 
 
+@pytest.fixture
+def views(gpus, synthetic):
+    """What an encoder's candidates and structure alone come to on the device."""
+    there, where = moved(demo.candidates(synthetic), DEVICE), Execution(device=DEVICE)
+    graphs = synthetic.kg1, synthetic.kg2
+    encoder = sf.refine(there, *graphs, seeds=synthetic.train, method=sf.Joint(sweeps=2))
+    method = replace(STRUCTURAL, sweeps=4)
+    return encoder, refine_by_structure(*graphs, synthetic.train, k=10, method=method, execution=where)
+
+
+def on_host(view):
+    """The same refinement in NumPy arrays."""
+
+    def ranking(side):
+        return RefinedRanking(*(getattr(side, name).cpu().numpy() for name in RANKED))
+
+    arrays = {name: getattr(view, name).cpu().numpy() for name in ("pairs", "pair_probs")}
+    return replace(view, forward=ranking(view.forward), backward=ranking(view.backward), **arrays)
+
+
+RANKED = ("indices", "probs", "evidence", "support")
+
+
+def merged_and_given_out(views, pair):
+    """The mean of both views, and the pairs that stand out in it, of which the anchors are none."""
+    mean = mean_of_views(*views, seeds=pair.train, strategy="mutual", threshold=0.5)
+    selected = (to_numpy(array, "pairs") for array in (mean.pairs, mean.pair_probs))
+    return mean, given_out(mean, *selected, 0.5, np.zeros((0, 2), dtype=np.int64))
+
+
+def test_views_are_merged_on_the_device(gpus, views, synthetic):
+    gpus.forget()
+    found, given = merged_and_given_out(views, synthetic)
+    assert not gpus.long_copies and found.pairs.device == torch.device(DEVICE)
+    wanted, wanted_given = merged_and_given_out([on_host(view) for view in views], synthetic)
+    assert len(wanted.pairs) > 20 and not np.array_equal(wanted.forward.probs, on_host(views[0]).forward.probs)
+    for side in ("forward", "backward"):
+        for name in RANKED:
+            ours, theirs = getattr(getattr(found, side), name), getattr(getattr(wanted, side), name)
+            np.testing.assert_array_equal(ours.cpu().numpy(), theirs)
+    for ours, theirs in zip((found.pairs.cpu(), *given), (wanted.pairs, *wanted_given), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("module", ["refinement.views", "selftraining.pairs"])
-def test_a_seeded_copy_is_noticed(gpus, synthetic, module, monkeypatch):
+def test_a_seeded_copy_is_noticed(gpus, views, synthetic, module, monkeypatch):
     monkeypatch.setattr(f"stea_fast.{module}.where_it_is", to_numpy)
     gpus.forget()
-    sf.SelfTraining(synthetic, preset=sf.preset("fast", device=DEVICE), rounds=1).run()
+    merged_and_given_out(views, synthetic)
     assert any(f"/{module.replace('.', '/')}.py" in copy for copy in gpus.long_copies)
 
 
