@@ -297,8 +297,8 @@ __device__ Sides sides_of(const EvidenceArgs& args, int32_t row, int64_t pair) {
     return sides;
 }
 
-// A warp per 32 pairs.
-__global__ void evidence_of_pairs(EvidenceArgs args) {
+// A warp per 32 pairs. Four of the largest blocks have the registers of a multiprocessor: 64 for each thread.
+__global__ void __launch_bounds__(kMostEvidenceThreads, 4) evidence_of_pairs(EvidenceArgs args) {
     STEA_DYNAMIC_SHARED(Workspace, spaces);
     const int64_t first = warp_in_grid() * kWarp, pair = first + lane_id();
     if (first >= args.num_pairs) return;  // the whole warp leaves

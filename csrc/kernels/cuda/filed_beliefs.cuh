@@ -5,7 +5,7 @@
 
 namespace stea::cuda {
 
-constexpr int kFiledPlaces = 128;  // beliefs that a warp can file at a time
+constexpr int kFiledPlaces = 104;  // beliefs that a warp can file at a time
 
 // w(n, n') of a neighbour n to which a row's `edge` leads first. Sixteen bytes: read as one vector.
 struct alignas(16) FiledBelief {

@@ -19,6 +19,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __launch_bounds__(...)
 
 struct dim3 {
     unsigned x, y, z;
