@@ -209,7 +209,7 @@ MULTIPROCESSORS = {
     100: (228, 2048, 32), 120: (100, 1536, 24),
 }  # fmt: skip
 BLOCK_SIZE = 128  # the default of the launchers
-DYNAMIC_SHARED = {"evidence_of_pairs": 4 * (32 * 32 + 32 * 32 + 64 * 16)}  # what the launchers ask for
+DYNAMIC_SHARED = {"evidence_of_pairs": 4 * (32 * 32 + 64 * 16 + 104 * 16 + 256)}  # what the launchers ask for
 RESERVED_SHARED = 1024  # per block, by the system, from sm_80 on
 
 

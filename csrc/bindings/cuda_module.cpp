@@ -57,17 +57,19 @@ BeliefsView beliefs_view(DeviceArrays& arrays, const Tuple& beliefs, int64_t num
     return {indptr, targets, arrays.take<float>(beliefs[2], name + ".weights", {count})};
 }
 
-// (indptr, columns, values, source_default, target_default)
+// (starts, pairs, source_default, target_default)
 StrengthsView strengths_view(DeviceArrays& arrays, const Tuple& strengths) {
-    expect_items(strengths, 5, "strengths");
+    expect_items(strengths, 4, "strengths");
     StrengthsView view{};
-    view.indptr = arrays.take<int64_t>(strengths[0], "strengths.indptr", {-1});
-    const int64_t num_relations = arrays.size(0) - 1;
-    view.columns = arrays.take<int32_t>(strengths[1], "strengths.columns", {-1});
-    const int64_t count = arrays.size(0);
-    view.values = reinterpret_cast<const Strength*>(arrays.take<float>(strengths[2], "strengths.values", {count, 2}));
-    view.source_default = arrays.take<float>(strengths[3], "strengths.source_default", {num_relations});
-    view.target_default = arrays.take<float>(strengths[4], "strengths.target_default", {-1});
+    view.starts = arrays.take<int32_t>(strengths[0], "strengths.starts", {-1});
+    const int64_t buckets = arrays.size(0) - 1;
+    expect(is_power_of_two(buckets) && buckets > 1,
+           "strengths.starts must have a power of two of buckets, and one item more");
+    for (view.shift = 32; buckets >> (32 - view.shift) > 1; --view.shift) {
+    }
+    view.pairs = reinterpret_cast<const RelationPair*>(arrays.take<int32_t>(strengths[1], "strengths.pairs", {-1, 4}));
+    view.source_default = arrays.take<float>(strengths[2], "strengths.source_default", {-1});
+    view.target_default = arrays.take<float>(strengths[3], "strengths.target_default", {-1});
     return view;
 }
 

@@ -117,12 +117,11 @@ class Kernels:
         number = self._empty((listed.numel(),), self.torch.int32) if count else None
         graphs = (source.indptr, source.edges), (target.indptr, target.edges)
         believers = transposed(beliefs, target.num_entities)
+        given = *graphs, candidates, tuple(beliefs), tuple(believers), strengths.table
         strongest = by_neighbour(witnesses)
 
         def enqueue(stream: int) -> None:
-            _cuda.evidence(
-                *graphs, candidates, tuple(beliefs), tuple(believers), strengths, *rows, out, stream, strongest, number
-            )
+            _cuda.evidence(*given, *rows, out, stream, strongest, number)
 
         self._call(enqueue)
         shape = tuple(listed.shape)

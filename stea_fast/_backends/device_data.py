@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from stea_fast.types import Beliefs, RelationAlignment
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Rows = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+_MIX, _SPREAD, _LOW = 0x9E3779B1, 0x85EBCA6B, 0xFFFFFFFF  # as in csrc/kernels/cuda/search.cuh
 
 
 class DeviceBeliefs(NamedTuple):
@@ -107,11 +107,36 @@ class DeviceAlignment(RelationAlignment):
         return cls(Sparse.upload(relations.sub12, device), Sparse.upload(relations.sub21, device), relations.default)
 
 
-class Strengths(NamedTuple):
-    """Strengths of pairs of relations, seen from either graph: what `evidence` takes, see csrc/kernels/cuda/views.h."""
+class StrengthRows(NamedTuple):
+    """Strengths of pairs of relations: as sorted rows, and as a table by a hash, see csrc/kernels/cuda/views.h.
 
-    forward: Rows
-    backward: Rows
+    Attributes:
+        indptr, columns: int64 [2R + 1] and int32 [nnz] of the stored pairs
+        values: float32 [nnz, 2]
+        source_default, target_default: float32 [2R] and [2R'], strengths of pairs that are not stored
+        starts: int32 [buckets + 1], where the pairs of a bucket begin
+        pairs: int32 [nnz, 4], by bucket: both relations, and the bits of both strengths
+    """
+
+    indptr: Tensor
+    columns: Tensor
+    values: Tensor
+    source_default: Tensor
+    target_default: Tensor
+    starts: Tensor
+    pairs: Tensor
+
+    @property
+    def table(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What the evidence kernel takes."""
+        return self.starts, self.pairs, self.source_default, self.target_default
+
+
+class Strengths(NamedTuple):
+    """Strengths of pairs of relations, seen from either graph."""
+
+    forward: StrengthRows
+    backward: StrengthRows
 
     @classmethod
     def of(cls, relations: DeviceAlignment, graph1: DeviceGraph, graph2: DeviceGraph) -> Strengths:
@@ -133,8 +158,23 @@ class Strengths(NamedTuple):
         )
 
 
-def _rows(keys: Tensor, values: Tensor, height: int, width: int, *defaults: Tensor) -> Any:
-    return (indptr_of(keys, height, width), (keys % width).int(), values.contiguous(), *defaults)
+def _rows(
+    keys: Tensor, values: Tensor, height: int, width: int, source_default: Tensor, target_default: Tensor
+) -> StrengthRows:
+    columns = (keys % width).int()
+    starts, pairs = _by_bucket(keys // width, columns, values)
+    indptr = indptr_of(keys, height, width)
+    return StrengthRows(indptr, columns, values.contiguous(), source_default, target_default, starts, pairs)
+
+
+def _by_bucket(rows: Tensor, columns: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """The pairs in the order of their buckets, of which there are at least two for each, a power of two."""
+    bits = max(2 * len(rows) - 1, 1).bit_length()
+    mixed = (rows * _MIX + columns) & _LOW
+    bucket, order = torch.sort(((mixed * _SPREAD) & _LOW) >> (32 - bits), stable=True)
+    relations = torch.stack([rows.int(), columns], dim=1)
+    pairs = torch.cat([relations, values.contiguous().view(torch.int32)], dim=1)
+    return indptr_of(bucket, 1 << bits).int(), pairs[order]
 
 
 def indptr_of(keys: Tensor, num_rows: int, width: int = 1) -> Tensor:

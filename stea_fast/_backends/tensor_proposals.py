@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from stea_fast._backends.device_data import Rows, indptr_of
+from stea_fast._backends.device_data import StrengthRows, indptr_of
 from stea_fast._backends.factors import ENOUGH_FACTS, ENOUGH_SHARE, MIN_FACTOR
 from stea_fast._backends.tensor_pairs import rows_of, segment
 from stea_fast.data.device_graph import DeviceGraph
@@ -34,8 +34,9 @@ class Facts(NamedTuple):
 
 
 def proposals(
-    source: DeviceGraph, target: DeviceGraph, beliefs: Any, strengths: Rows, open_rows: Tensor, open_targets: Tensor,
-    *, k: int, budget: int, rows: tuple[int, int], strongest: bool, most_visits: int = MOST_VISITS,
+    source: DeviceGraph, target: DeviceGraph, beliefs: Any, strengths: StrengthRows, open_rows: Tensor,
+    open_targets: Tensor, *, k: int, budget: int, rows: tuple[int, int], strongest: bool,
+    most_visits: int = MOST_VISITS,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The k targets of every row for which its neighbours' beliefs speak most: int32 and float32 [rows, k].
 
@@ -109,8 +110,8 @@ def _whole_rows(row: Tensor, begin: int, end: int) -> int:
 
 
 def _add_best(
-    facts: Facts, target: DeviceGraph, beliefs: Any, strengths: Rows, open_targets: Tensor, strongest: bool, k: int,
-    first_row: int, indices: Tensor, values: Tensor,
+    facts: Facts, target: DeviceGraph, beliefs: Any, strengths: StrengthRows, open_targets: Tensor, strongest: bool,
+    k: int, first_row: int, indices: Tensor, values: Tensor,
 ) -> None:  # fmt: skip
     """Write the k best targets of the rows of these facts."""
     row, neighbor, believed, reached, share = _visits(facts, target, beliefs, strengths)
@@ -133,7 +134,7 @@ def _add_best(
     values[place] = evidence[order[chosen]]
 
 
-def _visits(facts: Facts, target: DeviceGraph, beliefs: Any, strengths: Rows) -> tuple[Tensor, ...]:
+def _visits(facts: Facts, target: DeviceGraph, beliefs: Any, strengths: StrengthRows) -> tuple[Tensor, ...]:
     """(row, n, n', e', share) of every two statements that lead from a row over n and n' to e'."""
     indptr, targets, weights = beliefs
     fact, belief = _expanded(indptr[facts.neighbor], indptr[facts.neighbor + 1])
@@ -157,9 +158,9 @@ def _expanded(begin: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
     return run, begin[run] + torch.arange(len(run), device=begin.device) - first[run]
 
 
-def _strengths(table: Rows, relation: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def _strengths(table: StrengthRows, relation: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     """The two strengths of pairs of relations, by their keys."""
-    indptr, columns, values, source_default, target_default = table
+    indptr, columns, values, source_default, target_default = table[:5]
     width = max(len(target_default), 1)
     keys = rows_of(indptr) * width + columns
     found = source_default[relation], target_default[other]

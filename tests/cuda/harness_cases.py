@@ -106,12 +106,18 @@ def parallel_case(degree: int, seed: int) -> Case:
     return with_scores(kg1, kg2, candidates, beliefs, relations, rng, k_back=3)
 
 
-def certain_case(degree: int, seed: int) -> Case:
-    """Beliefs and relations that are certain: every factor is as small as it may be."""
-    case = star_case(degree, seed)
+def certain(case: Case) -> Case:
+    """The same with beliefs and relations that are certain: every factor is as small as it may be."""
     beliefs = Beliefs(case.beliefs.indptr, case.beliefs.targets, np.ones_like(case.beliefs.weights))
     ones = np.ones((6, 6), dtype=np.float32)
     return replace(case, beliefs=beliefs, relations=RelationAlignment(ones, ones, 0.0))
+
+
+def faint(case: Case) -> Case:
+    """The same with relations that hardly say anything: in 1 - x all digits of x are lost."""
+    relations = case.relations
+    weak = (np.float32(1e-6) * part.toarray() for part in (relations.sub12, relations.sub21))
+    return replace(case, relations=RelationAlignment(*weak, 0.0))
 
 
 def dense_case(seed: int, entities: int = 40) -> Case:
@@ -141,9 +147,13 @@ def wide_case(seed: int, entities: int = 44, hubs: int = 4) -> Case:
 
 
 def shapes(seed: int, size: int = 40) -> list[Case]:
-    """Hubs, searched candidates, dense graphs, parallel relations, certainty, and many candidates of large rows."""
-    batch = [star_case(size, seed), search_case(size + 30, seed), dense_case(seed), parallel_case(size + 10, seed)]
-    return [*batch, certain_case(20, seed), wide_case(seed)]
+    """Hubs, searched candidates, dense graphs, parallel relations, certainty, and many candidates of large rows.
+
+    Some rows are larger than what a warp files at a time, and some candidates too large for a filter.
+    """
+    batch = [star_case(size, seed), search_case(size + 80, seed), dense_case(seed), parallel_case(size + 20, seed)]
+    batch += [certain(star_case(20, seed)), certain(parallel_case(20, seed)), faint(star_case(20, seed))]
+    return [*batch, wide_case(seed)]
 
 
 def real_case(pair: Pair, entities: int = 300) -> Case:

@@ -32,7 +32,7 @@ def evidence_arguments():
         "candidates": torch.tensor(case.candidates),
         "beliefs": tuple(beliefs),
         "believers": tuple(transposed(beliefs, case.kg2.num_entities)),
-        "strengths": Strengths.of(DeviceAlignment.upload(case.relations, cpu), *graphs).forward,
+        "strengths": Strengths.of(DeviceAlignment.upload(case.relations, cpu), *graphs).forward.table,
         "row_begin": 0,
         "row_end": case.kg1.num_entities,
         "out": torch.empty(case.candidates.size),
@@ -52,6 +52,7 @@ def evidence_arguments():
         ("out", lambda x: x.to("meta"), (ValueError, TypeError, RuntimeError), "."),
         ("row_end", lambda x: 99, ValueError, "rows outside the graph"),
         ("source", lambda x: x[:1], ValueError, "source must be a tuple of 2 arrays"),
+        ("strengths", lambda x: (x[0][1:], *x[1:]), ValueError, "strengths.starts must have a power of two"),
     ],
 )
 def test_arrays_of_the_wrong_kind_are_refused_by_name(cuda, name, change, error, message):
@@ -64,7 +65,7 @@ def test_arrays_of_the_wrong_kind_are_refused_by_name(cuda, name, change, error,
 def test_launches_that_no_gpu_takes_are_refused(cuda):
     with pytest.raises(ValueError, match="block_size must be a multiple of 32"):
         sys.modules["stea_fast._cuda"].evidence(**evidence_arguments(), block_size=48)
-    with pytest.raises(ValueError, match="up to 512, not 1024"):
+    with pytest.raises(ValueError, match="up to 256, not 1024"):
         sys.modules["stea_fast._cuda"].evidence(**evidence_arguments(), block_size=1024)
 
 

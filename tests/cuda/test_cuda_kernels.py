@@ -88,6 +88,7 @@ def test_kernels_equal_the_reference_on_a_real_pair(builder, tmp_path, real_case
 def test_no_schedule_changes_a_bit(builder, tmp_path):
     """Different orders of threads and blocks, on one worker and on several: two runs on a GPU cannot differ either."""
     batch = [cases.star_case(60, seed=3), cases.star_case(9, seed=4), cases.parallel_case(40, seed=5)]
+    batch += [cases.dense_case(seed=6), cases.wide_case(seed=7)]
     schedules = [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)]
     for block in (32, 256):
         configurations = [configuration(block, seed=seed, workers=n) for seed, n in schedules]

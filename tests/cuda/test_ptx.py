@@ -18,7 +18,9 @@ from stea_fast._backends.counts import scale_bits
 pytestmark = pytest.mark.slow
 # Of the seeded defects, those that a look at addresses, races and masks must find in the compiled code, too.
 SYMPTOMS = {
-    "no_order_after_the_sides": "data race",
+    "filter_is_filled_before_it_is_empty": "data race",
+    "table_is_read_before_it_is_written": "data race",
+    "heads_are_written_while_they_are_read": "data race",
     "every_lane_writes_the_first_pair": "data race",
     "reads_a_pair_too_many": "outside of every allocation",
     "writes_a_pair_too_many": "outside of every allocation",

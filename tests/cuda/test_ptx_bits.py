@@ -1,4 +1,4 @@
-"""Instructions of the PTX interpreter that work on bits, executed one by one."""
+"""Instructions of the PTX interpreter that work on bits and predicates, executed one by one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ MOST = 0xFFFFFFFF
 
 
 def computed(builder, instruction, *operands):
-    """What a kernel of one thread writes: the result of the instruction for these operands."""
+    """The result of the instruction for these operands."""
+    return written(builder, f"{instruction} %r1, {', '.join(str(operand) for operand in operands)};")
+
+
+def written(builder, body):
+    """What a kernel of one thread writes: %r1 behind these instructions."""
     driver = ctypes.CDLL(str(builder.driver()))
-    sources = ", ".join(str(operand) for operand in operands)
     text = (
-        f"{HEADER}.visible .entry one(.param .u64 one_param_0)\n{{\n.reg .b32 %r<2>;\n.reg .b64 %rd<3>;\n"
-        f"ld.param.u64 %rd1, [one_param_0];\ncvta.to.global.u64 %rd2, %rd1;\n{instruction} %r1, {sources};\n"
+        f"{HEADER}.visible .entry one(.param .u64 one_param_0)\n{{\n.reg .pred %p<3>;\n.reg .b32 %r<2>;\n"
+        f".reg .b64 %rd<3>;\nld.param.u64 %rd1, [one_param_0];\ncvta.to.global.u64 %rd2, %rd1;\n{body}\n"
         "st.global.u32 [%rd2], %r1;\nret;\n}\n"
     )
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
@@ -50,3 +54,8 @@ def test_bits_are_inserted(builder, field, base, begin, length, wanted):
 def test_what_is_inserted_is_extracted_again(builder):
     whole = computed(builder, "bfi.b32", 0x2A, 0x55555555, 9, 6)
     assert computed(builder, "bfe.u32", whole, 9, 6) == 0x2A
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(-1, 2), (1, 2), (0, 1)])
+def test_a_predicate_that_is_written_as_a_number_can_be_negated(builder, value, wanted):
+    assert written(builder, f"mov.pred %p1, {value};\nnot.pred %p2, %p1;\nselp.b32 %r1, 1, 2, %p2;") == wanted

@@ -1,13 +1,17 @@
 // Evidence L(e, e') on a GPU; the contract is that of ../evidence.h, in float32 within 1e-5 of the definition.
 //
-// Parallel decomposition. A warp takes 32 pairs (e, e') that follow each other, and walks the edges of the side of each
-// that has fewer: all of these edges stand in one line, and every lane takes the next of them, whichever pair it is of.
-// A filter of 256 bits per pair holds the hashes of the neighbours of the other side; a belief that does not pass it
-// leads nowhere. What passes is queued; as soon as 32 are in the queue, each lane searches one of them in the sorted
-// edges of the other side and evaluates what meets, and adds the shares that belong to the pair with its number, in the
-// order of the queue. There is no scratch memory, no wait for the host, and no atomic but for the bits of the filters;
-// sums of floats have a fixed order and a second float for what the first one rounds off, so two runs give the same
-// bits.
+// Parallel decomposition. A warp takes 32 pairs (e, e') that follow each other. It files the beliefs of the neighbours
+// of their rows e in shared memory, by their targets, as many rows at a time as there is room for; then the edges of
+// the candidates e' stand in one line, every lane takes the next of them, whichever pair it is of, and looks up who
+// believes in its neighbour. Pairs for which that is not possible (rows with too many beliefs around them) or not worth
+// it (candidates with many more edges than the row) are searched: the edges of the side that has fewer are walked, a
+// filter of 256 bits per pair holds the hashes of the neighbours of the other side, and what passes it is searched
+// among the sorted edges there.
+//
+// Whatever meets is queued; as soon as 32 are in the queue, each lane evaluates one of them and adds the shares that
+// belong to the pair with its number, in the order of the queue. There is no scratch memory, no wait for the host, and
+// no atomic but for the bits of the filters; lists and sums have a fixed order, and sums a second float for what the
+// first one rounds off, so two runs give the same bits.
 //
 // Of a pair (n, n') all statements between e and n and between e' and n' are taken together: their sum, or with
 // Witnesses::kNeighbor the strongest of them.
@@ -32,7 +36,7 @@ struct EvidenceArgs {
     int32_t* witness_count;  // out likewise, or null: not wanted; the pairs (n, n') with a share above 0
 };
 
-constexpr int kMostEvidenceThreads = 512;  // of a block: its shared memory must do with 48 KB
+constexpr int kMostEvidenceThreads = 256;  // of a block: its shared memory must do with 48 KB
 
 // `block_size`: a multiple of 32. Enqueues one kernel on the stream.
 void run_evidence(const EvidenceArgs& args, int block_size, Stream stream);

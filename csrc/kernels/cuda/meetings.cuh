@@ -26,45 +26,44 @@ struct NeighborFilter {
     }
 };
 
-// A pair (e, e') of the warp's 32, the first edge by which its walked side leads to a neighbour, the neighbour that is
-// to be searched on the other side, and what is believed of the two, w(n, n').
-struct Meeting {
+// A pair (e, e') of the warp's 32, and the first edges by which e leads to a neighbour n and e' to n'. An edge that is
+// still to be searched is ~n or ~n'. The weight is what is believed of the two, w(n, n').
+struct alignas(16) Meeting {
     int32_t pair;
     int32_t edge;
-    int32_t wanted;
+    int32_t target_edge;
     float weight;
 };
 
-constexpr int kQueuePlaces = 2 * kWarp;  // fewer than 32 wait while 32 more come
+constexpr unsigned kQueuePlaces = 2 * kWarp;  // fewer than 32 wait while 32 more come
 
 // A ring in shared memory; every lane knows its front and its size.
 class MeetingQueue {
   public:
     __device__ explicit MeetingQueue(Meeting* ring) : ring_(ring) {}
-    __device__ int size() const { return size_; }
+    __device__ int size() const { return static_cast<int>(end_ - front_); }
 
     // Each lane adds its meeting if it has one; together no more than there is room for.
     __device__ void push(bool has_one, const Meeting& meeting) {
         const unsigned lanes = __ballot_sync(kAllLanes, has_one);
-        if (has_one) ring_[(front_ + size_ + __popc(lanes & lanes_before())) % kQueuePlaces] = meeting;
-        size_ += __popc(lanes);
+        if (has_one) ring_[(end_ + __popc(lanes & lanes_before())) % kQueuePlaces] = meeting;
+        end_ += __popc(lanes);
     }
 
-    // The lane's own of the `count` in front of the queue, which all lanes take away together; none: a pair of 32.
+    // The lane's own of the `count` in front of the queue, which all lanes take away together.
     __device__ Meeting take(int count) {
         __syncwarp(kAllLanes);  // they have been written
-        Meeting meeting{kWarp, 0, 0, 0.0f};
+        Meeting meeting{};
         if (lane_id() < count) meeting = ring_[(front_ + lane_id()) % kQueuePlaces];
         __syncwarp(kAllLanes);  // and read, before others come in their places
-        front_ = (front_ + count) % kQueuePlaces;
-        size_ -= count;
+        front_ += static_cast<unsigned>(count);
         return meeting;
     }
 
   private:
     Meeting* ring_;
-    int front_ = 0;
-    int size_ = 0;
+    unsigned front_ = 0;  // both only grow
+    unsigned end_ = 0;
 };
 
 // A sum of floats, and what its rounding lost.

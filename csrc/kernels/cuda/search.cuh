@@ -1,4 +1,4 @@
-// Binary searches in sorted rows.
+// Where something is: binary searches in sorted rows, and a table by a hash.
 #pragma once
 
 #include "views.h"
@@ -46,19 +46,15 @@ __device__ inline int64_t row_of_edge(const int64_t* indptr, int64_t num_rows, i
     return low;
 }
 
-// The two strengths of a pair of relations.
+// The two strengths of a pair of relations. `device_data.py` files the pairs by the same hash.
 __device__ inline Strength find_strength(const StrengthsView& strengths, int32_t relation, int32_t target_relation) {
-    int64_t low = strengths.indptr[relation], high = strengths.indptr[relation + 1];
-    const int64_t end = high;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (strengths.columns[middle] < target_relation) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    const uint32_t mixed = static_cast<uint32_t>(relation) * 0x9E3779B1u + static_cast<uint32_t>(target_relation);
+    const uint32_t bucket = mixed * 0x85EBCA6Bu >> strengths.shift;
+    const int32_t end = strengths.starts[bucket + 1];
+    for (int32_t i = strengths.starts[bucket]; i < end; ++i) {
+        const RelationPair pair = strengths.pairs[i];
+        if (pair.relation == relation && pair.target_relation == target_relation) return pair.strength;
     }
-    if (low < end && strengths.columns[low] == target_relation) return strengths.values[low];
     return {strengths.source_default[relation], strengths.target_default[target_relation]};
 }
 

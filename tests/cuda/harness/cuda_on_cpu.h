@@ -19,6 +19,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __launch_bounds__(...)
 
 struct dim3 {
     unsigned x, y, z;
@@ -101,6 +102,9 @@ T atomic_max(T* address, T value) {
 #define __any_sync(mask, value) static_cast<int>(CUDA_ON_CPU_VOTE(kAny, "__any_sync", mask, value))
 #define __popc(bits) __builtin_popcount(bits)
 #define __ffs(bits) __builtin_ffs(bits)
+#define __clz(bits) ((bits) == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)))
+#define __fdividef(a, b) ((a) / (b))
+#define __logf(x) std::log(static_cast<float>(x))
 #define __all_sync(mask, value) static_cast<int>(CUDA_ON_CPU_VOTE(kAll, "__all_sync", mask, value))
 
 // Relaxed, as on a GPU: atomics order no other memory.

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../../../csrc/kernels/cuda/evidence.h"
 #include "../../../csrc/kernels/cuda/mutual_best.h"
@@ -106,6 +107,48 @@ struct Graph {
     }
 };
 
+// The table of strengths that the kernels read, from sorted rows of the stored pairs.
+class StrengthTable {
+  public:
+    StrengthTable(const Array<int64_t>& indptr, const Array<int32_t>& columns, const Array<Strength>& values)
+        : bits_(bits_for(columns.size())), starts_((int64_t{1} << bits_) + 1), pairs_(columns.size()) {
+        const cuda_on_cpu::DeviceAccess access(kDevice);
+        int32_t* starts = starts_.data();
+        const auto for_all = [&](auto work) {
+            for (int32_t row = 0; row + 1 < indptr.size(); ++row) {
+                for (int64_t i = indptr.data()[row]; i < indptr.data()[row + 1]; ++i) {
+                    work(RelationPair{row, columns.data()[i], values.data()[i]});
+                }
+            }
+        };
+        for_all([&](const RelationPair& pair) { ++starts[bucket_of(pair) + 1]; });
+        for (int64_t i = 0; i < int64_t{1} << bits_; ++i) starts[i + 1] += starts[i];
+        std::vector<int32_t> next(starts, starts + (int64_t{1} << bits_));
+        for_all([&](const RelationPair& pair) { pairs_.data()[next[bucket_of(pair)]++] = pair; });
+    }
+
+    StrengthsView view(const float* source_default, const float* target_default) const {
+        return {starts_.data(), 32 - bits_, pairs_.data(), source_default, target_default};
+    }
+
+  private:
+    static int bits_for(int64_t pairs) {
+        int bits = 1;
+        while (int64_t{1} << bits < 2 * pairs) ++bits;
+        return bits;
+    }
+
+    uint32_t bucket_of(const RelationPair& pair) const {
+        const uint32_t mixed =
+            static_cast<uint32_t>(pair.relation) * 0x9E3779B1u + static_cast<uint32_t>(pair.target_relation);
+        return mixed * 0x85EBCA6Bu >> (32 - bits_);
+    }
+
+    int bits_;
+    Array<int32_t> starts_;
+    Array<RelationPair> pairs_;
+};
+
 // In the order in which the members stand in the file.
 struct Problem {
     Array<int64_t> sizes;  // n, n', R, R', k, k', scale_bits
@@ -121,6 +164,7 @@ struct Problem {
     Array<int32_t> strength_columns;
     Array<Strength> strength_values;
     Array<float> source_default, target_default;
+    StrengthTable strengths;  // made of them
     Array<float> scores;
     Array<int32_t> back_indices;
     Array<float> back_scores;
@@ -143,6 +187,7 @@ struct Problem {
           strength_values(file),
           source_default(file),
           target_default(file),
+          strengths(strength_indptr, strength_columns, strength_values),
           scores(file),
           back_indices(file),
           back_scores(file),
@@ -162,8 +207,7 @@ EvidenceArgs evidence_args(const Problem& problem) {
     args.num_pairs = problem.rows() * problem.k();
     args.beliefs = problem.beliefs();
     args.believers = {problem.believer_indptr.data(), problem.believers.data(), problem.believer_weights.data()};
-    args.strengths = {problem.strength_indptr.data(), problem.strength_columns.data(), problem.strength_values.data(),
-                      problem.source_default.data(), problem.target_default.data()};
+    args.strengths = problem.strengths.view(problem.source_default.data(), problem.target_default.data());
     args.rows = {0, problem.rows()};
     return args;
 }

@@ -217,7 +217,7 @@ To converted(const Instruction& of, From from) {
 uint64_t of_predicates(const Instruction& of, const uint64_t* s) {
     switch (of.code) {
         case Op::kMov:
-            return s[0];
+            return s[0] != 0 ? 1 : 0;  // -1 is written, too
         case Op::kAnd:
             return s[0] & s[1];
         case Op::kOr:

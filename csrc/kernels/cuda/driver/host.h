@@ -55,6 +55,8 @@ int __clz(int bits);
 int __clzll(long long bits);
 int __float_as_int(float value);
 float __int_as_float(int bits);
+float __fdividef(float a, float b);
+float __logf(float value);
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int lane, int width = 32);
 template <typename T>
