@@ -40,7 +40,9 @@ def test_a_setting_changes_nothing_else_of_a_preset(preset):
     assert choose_schedule.configuration("default", preset) == chosen
     found = {name: choose_schedule.configuration(name, preset) for name in choose_schedule.SETTINGS}
     for each in found.values():
-        views, refinement = chosen.method.two_views, chosen.method.refinement
-        assert replace(each, method=replace(each.method, two_views=views, refinement=refinement)) == chosen
+        own = {name: getattr(chosen.method, name) for name in ("two_views", "refinement", "structure")}
+        assert replace(each, method=replace(each.method, **own)) == chosen
     assert len({str(each.to_dict()) for each in found.values()}) == len(found), "no two settings are the same"
+    both = choose_schedule.configuration("one_view+exact", preset)
+    assert both == replace(found["one_view"], search=replace(chosen.search, budget=1e18))
     assert not found["one_view"].method.two_views
