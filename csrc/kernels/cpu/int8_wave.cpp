@@ -49,7 +49,7 @@ Wave::Wave(const ColumnPanels& panels, int64_t most_rows, bool with_sums)
       ranges(((panels.count() - 1) >> range_bits) + 1),
       row_bytes(panels.steps() * kStepBytes),
       row_bias(panels.bits() == Bits::k8 ? 128 : 0),
-      slivers(rounded_up_to(most_rows, kBlockRows) * row_bytes),
+      slivers((most_rows + kBlockRows) * row_bytes),  // blocks are equally large, so the last one may be padded
       found(static_cast<size_t>(most_blocks(most_rows) * ranges)),
       padded_columns(rounded_up_to(panels.count(), kSliverColumns)),
       column_sums(static_cast<size_t>(with_sums ? most_blocks(most_rows) * padded_columns : 0)) {}
