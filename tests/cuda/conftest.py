@@ -50,16 +50,22 @@ def pair():
 
 
 @pytest.fixture
-def gpus(builder, harness, cuda):
-    """Two GPUs on which the kernels run, each with a stream of its own."""
+def plain_gpus(builder):
+    """Two GPUs that torch believes in, as long as the test lasts."""
     from posing import build_guard, posing_gpus
 
     with posing_gpus(builder.target("posing_guard.so", build_guard)) as posing:
-        harness.harness_pose(CUDA)
-        harness.harness_expect_stream(STREAM)
-        harness.harness_forget_contexts()
-        posing.on_change = harness.harness_make_current
-        posing.streams = [STREAM, STREAM]
         yield posing
-        harness.harness_pose(HOST)
-        harness.harness_expect_stream(None)
+
+
+@pytest.fixture
+def gpus(harness, cuda, plain_gpus):
+    """The same, on which the kernels run, each with a stream of its own."""
+    harness.harness_pose(CUDA)
+    harness.harness_expect_stream(STREAM)
+    harness.harness_forget_contexts()
+    plain_gpus.on_change = harness.harness_make_current
+    plain_gpus.streams = [STREAM, STREAM]
+    yield plain_gpus
+    harness.harness_pose(HOST)
+    harness.harness_expect_stream(None)

@@ -13,21 +13,12 @@ from stea_fast.encoders import demo
 torch = pytest.importorskip("torch", reason="GPUs pose through torch")
 
 
-@pytest.fixture
-def gpus(builder):
-    """Two GPUs, as long as the test lasts."""
-    from posing import build_guard, posing_gpus
-
-    with posing_gpus(builder.target("posing_guard.so", build_guard)) as posing:
-        yield posing
-
-
 @pytest.fixture(scope="module")
 def pair():
     return sf.synthetic_pair(120, seed=2)
 
 
-def test_tensors_of_two_gpus_do_not_mix(gpus):
+def test_tensors_of_two_gpus_do_not_mix(plain_gpus):
     there, elsewhere = (torch.ones(3, device=f"cuda:{number}") for number in (0, 1))
     assert (there + 1).device == torch.device("cuda:0") and (there + 1).tolist() == [2, 2, 2]
     for other in (elsewhere, torch.ones(3)):
@@ -37,11 +28,11 @@ def test_tensors_of_two_gpus_do_not_mix(gpus):
         np.asarray(there)
     with pytest.raises(BufferError):
         elsewhere.__dlpack__(stream=1)
-    assert gpus.copied == [3]
+    assert plain_gpus.copied == [3]
 
 
 @pytest.mark.parametrize("preset", ["structural", "fast"])
-def test_presets_align_on_a_gpu_as_on_the_host(gpus, pair, preset):
+def test_presets_align_on_a_gpu_as_on_the_host(plain_gpus, pair, preset):
     rounds = 2 if preset == "fast" else None
     wanted = sf.align(pair, preset=preset, rounds=rounds, calibration="none")
     found = sf.align(pair, preset=sf.preset(preset, device="cuda:1"), rounds=rounds, calibration="none")
@@ -52,7 +43,7 @@ def test_presets_align_on_a_gpu_as_on_the_host(gpus, pair, preset):
         assert found.result.candidates.engine == "torch"
 
 
-def test_a_search_stays_on_the_device_of_its_embeddings(gpus, pair):
+def test_a_search_stays_on_the_device_of_its_embeddings(plain_gpus, pair):
     emb1, emb2 = demo.encode(pair, dim=16)
     wanted = sf.topk(emb1, emb2, 8, beta=12.0)
     found = sf.topk(torch.tensor(emb1, device="cuda:1"), torch.tensor(emb2, device="cuda:1"), 8, beta=12.0)
@@ -63,7 +54,9 @@ def test_a_search_stays_on_the_device_of_its_embeddings(gpus, pair):
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_refiner_of_the_joint_refinement_says_that_it_does_not_use_graphs_on_a_device(gpus, pair, moved, caplog):
+def test_a_refiner_of_the_joint_refinement_says_that_it_does_not_use_graphs_on_a_device(
+    plain_gpus, pair, moved, caplog
+):
     graphs = [kg.to("cuda:1") if moved else kg for kg in (pair.kg1, pair.kg2)]
     embeddings = demo.encode(pair, dim=16)
     wanted = sf.Refiner(pair.kg1, pair.kg2, pair.train)(*embeddings)

@@ -21,15 +21,6 @@ DEVICE = "cuda:1"
 SETTLED = np.stack([np.arange(40), np.arange(40) + 7], axis=1)
 
 
-@pytest.fixture
-def gpus(builder):
-    """Two GPUs, as long as the test lasts."""
-    from posing import build_guard, posing_gpus
-
-    with posing_gpus(builder.target("posing_guard.so", build_guard)) as posing:
-        yield posing
-
-
 @pytest.fixture(scope="module")
 def pair():
     return sf.synthetic_pair(300, seed=2)
@@ -41,11 +32,11 @@ def sides(pair):
 
 
 @contextmanager
-def staying(gpus):
+def staying(plain_gpus):
     """No long array is copied to the host meanwhile."""
-    gpus.forget()
+    plain_gpus.forget()
     yield
-    assert not gpus.long_copies, "\n".join(gpus.long_copies)
+    assert not plain_gpus.long_copies, "\n".join(plain_gpus.long_copies)
 
 
 def there(*arrays):
@@ -65,26 +56,27 @@ def assert_same_search(found, wanted, atol):
         np.testing.assert_allclose(held(ours), theirs, atol=atol)
 
 
-def test_long_copies_are_told_with_what_made_them(gpus, sides):
+def test_long_copies_are_told_with_what_made_them(plain_gpus, sides):
     (tensor,) = there(sides[0])
-    gpus.forget()
+    plain_gpus.forget()
     to_numpy(tensor[0], "short")
-    assert gpus.copied == [tensor.shape[1]] and not gpus.long_copies
+    assert plain_gpus.copied == [tensor.shape[1]] and not plain_gpus.long_copies
     for copy in (lambda: to_numpy(tensor, "long"), tensor.tolist, lambda: torch.empty(tensor.shape).copy_(tensor)):
-        gpus.forget()
+        plain_gpus.forget()
         copy()
-        assert gpus.copied == [tensor.numel()] and len(gpus.long_copies) == 1
-    gpus.forget()
+        assert plain_gpus.copied == [tensor.numel()] and len(plain_gpus.long_copies) == 1
+    plain_gpus.forget()
     to_numpy(tensor, "long")
-    assert gpus.long_copies[0].startswith(f"{tensor.numel()} elements by ") and "arrays.py" in gpus.long_copies[0]
+    (told,) = plain_gpus.long_copies
+    assert told.startswith(f"{tensor.numel()} elements by ") and "arrays.py" in told
 
 
 @pytest.mark.parametrize("engine", ["auto", "partitioned"])
 @pytest.mark.parametrize("csls", [0, 5])
-def test_what_is_open_is_searched_there(gpus, sides, pair, engine, csls):
+def test_what_is_open_is_searched_there(plain_gpus, sides, pair, engine, csls):
     options = {"engine": engine, "beta": 6.0}
     wanted = topk_of_unsettled(*sides, SETTLED, 8, csls, **options)
-    with staying(gpus):
+    with staying(plain_gpus):
         found = topk_of_unsettled(*there(*sides), SETTLED, 8, csls, **options)
     # Of what is drawn for the sums of an approximate search, rounding decides whether it counts as the last candidate.
     assert_same_search(found, wanted, 1e-3 if engine == "auto" else 0.05)
@@ -93,21 +85,21 @@ def test_what_is_open_is_searched_there(gpus, sides, pair, engine, csls):
     np.testing.assert_allclose(held(found.score(*there(rows, columns))), wanted.score(rows, columns), atol=1e-5)
 
 
-def test_zero_vectors_are_in_no_cell(gpus, sides):
+def test_zero_vectors_are_in_no_cell(plain_gpus, sides):
     zeros = np.zeros_like(sides[0])
     for first, second in ((sides[0] * (np.arange(300) != 7)[:, None], sides[1]), (zeros, zeros)):
         wanted = sf.topk(first, second, 5, 3, engine="partitioned", beta=2.0)
-        with staying(gpus):
+        with staying(plain_gpus):
             found = sf.topk(*there(first, second), 5, 3, engine="partitioned", beta=2.0)
         assert_same_search(found, wanted, 0.05)
 
 
-def test_rankings_are_judged_there(gpus, sides, pair):
+def test_rankings_are_judged_there(plain_gpus, sides, pair):
     candidates = sf.topk(*sides, 5)
     on_device = sf.topk(*there(*sides), 5)
     for pool in ("test", "all"):
         for direction in ("forward", "backward"):
-            with staying(gpus):
+            with staying(plain_gpus):
                 found = sf.evaluate(on_device, pair.test, pool, direction=direction)
             wanted = sf.evaluate(candidates, pair.test, pool, direction=direction)
             assert found.hits == pytest.approx(wanted.hits) and found.num_links == wanted.num_links
@@ -133,8 +125,8 @@ class Given:
 
 
 @pytest.mark.parametrize(("row", "value"), [(0, np.nan), (299, np.inf)])
-def test_embeddings_are_checked_there(gpus, sides, pair, row, value):
-    with staying(gpus):
+def test_embeddings_are_checked_there(plain_gpus, sides, pair, row, value):
+    with staying(plain_gpus):
         checked_embeddings(Given(*there(*sides)), pair.kg1, pair.kg2)
     wrong = sides[1].copy()
     wrong[row, 3] = value
@@ -142,15 +134,15 @@ def test_embeddings_are_checked_there(gpus, sides, pair, row, value):
         checked_embeddings(Given(*there(sides[0], wrong)), pair.kg1, pair.kg2)
 
 
-def test_embeddings_lose_dimensions_there(gpus, sides):
+def test_embeddings_lose_dimensions_there(plain_gpus, sides):
     wanted = in_fewer_dimensions(sides, 9)
-    with staying(gpus):
+    with staying(plain_gpus):
         found = in_fewer_dimensions(tuple(there(*sides)), 9)
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(held(ours), theirs, atol=1e-6)
 
 
-def test_training_is_that_of_the_host(gpus, pair):
+def test_training_is_that_of_the_host(plain_gpus, pair):
     def trained(device):
         encoder = encoders.make("dual_amn", pair.kg1, pair.kg2, device=device, num_negatives=200, batch_size=30)
         encoder.fit(pair.train, 2)
@@ -158,7 +150,7 @@ def test_training_is_that_of_the_host(gpus, pair):
         return encoder.embeddings()
 
     wanted = trained("cpu")
-    with staying(gpus):
+    with staying(plain_gpus):
         found = trained(DEVICE)
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours.device == torch.device(DEVICE)
@@ -175,7 +167,7 @@ STAGES = {
 
 
 @pytest.mark.parametrize("module", STAGES)
-def test_a_seeded_copy_is_noticed(gpus, sides, pair, module, monkeypatch):
+def test_a_seeded_copy_is_noticed(plain_gpus, sides, pair, module, monkeypatch):
     monkeypatch.setattr(f"stea_fast.{module}.where_it_is", to_numpy)
-    with pytest.raises(AssertionError, match=f"elements by .*{module.split('.')[1]}"), staying(gpus):
+    with pytest.raises(AssertionError, match=f"elements by .*{module.split('.')[1]}"), staying(plain_gpus):
         STAGES[module](pair, there(*sides))
